@@ -15,7 +15,7 @@ from ..._ir.ref_types import is_ref
 from ..._runtime.dispatch import as_operand, check_range
 from ..._trace.core import Tracer, typeof
 from ..._trace.refs import Ref, RefOperations, get_p, new_ref_p, swap_p
-from .composition import compose
+from .composition import compose_indices
 from .indexing import Index, parse_index, selected_shape
 from .parts import add_at, read_at, write_at
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_part
@@ -142,6 +142,8 @@ def get(ref: Any, idx: Any = None) -> Any:
     >>> get(new_ref(np.arange(3.0, dtype=np.float32)), 1)
     Array(1., dtype=float32)
     """
+    if type(ref) is RefView:
+        return ref[idx]
     index, operands = parse_index(_checked(ref, "ref_get").shape, idx)
     return get_p.bind(ref, *operands, index=index)
 
@@ -162,6 +164,9 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     >>> ref
     Ref([0., 3.], dtype=float32)
     """
+    if type(ref) is RefView:
+        ref[idx] = value
+        return
     index, operands = parse_index(_checked(ref, "ref_set").shape, idx)
     _write(ref, index, operands, _stored(value, "ref_set"))
 
@@ -185,12 +190,10 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
     >>> swap(ref, 0, 3.0)
     Array(0., dtype=float32)
     """
-    return _exchange(ref, idx, value, _function_name)
-
-
-def _exchange(ref: Any, idx: Any, value: Any, name: str) -> Any:
-    index, operands = parse_index(_checked(ref, name).shape, idx)
-    return swap_p.bind(ref, _stored(value, name), *operands, index=index)
+    if type(ref) is RefView:
+        return RefView(ref, idx).swap(value)
+    index, operands = parse_index(_checked(ref, _function_name).shape, idx)
+    return swap_p.bind(ref, _stored(value, _function_name), *operands, index=index)
 
 
 def _stored(value: Any, name: str) -> Any:
@@ -213,6 +216,9 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     >>> ref
     Ref([0., 2.], dtype=float32)
     """
+    if type(ref) is RefView:
+        RefView(ref, idx).addupdate(x)
+        return
     index, operands = parse_index(_checked(ref, "ref_addupdate").shape, idx)
     addupdate_p.bind(ref, _stored(x, "ref_addupdate"), *operands, index=index)
 
@@ -260,7 +266,9 @@ class RefView:
         self.operands: list[Any]
         self.index, self.operands = parse_index(ref.shape, idx)
         if type(ref) is RefView:
-            composed = compose(ref.base.shape, ref.index, ref.operands, self.index, self.operands)
+            composed = compose_indices(
+                ref.base.shape, ref.index, ref.operands, self.index, self.operands
+            )
             if composed is not None:
                 self.base = ref.base
                 self.index, self.operands = composed
@@ -304,6 +312,15 @@ class RefView:
             base.set(write_at(base.get(), self.index, self.operands, value))
         else:
             _write(base, self.index, self.operands, value)
+
+    @api_boundary
+    def swap(self, value: Any) -> Any:
+        """Write the part, and return its old value."""
+        if type(self.base) is RefView:
+            old = self.get()
+            self.set(value)
+            return old
+        return swap_p.bind(self.base, _stored(value, "ref_swap"), *self.operands, index=self.index)
 
     @api_boundary
     def get(self) -> Any:

@@ -17,7 +17,7 @@ from .indexing import INTEGER, INTEGER_ARRAY, DynamicSlice, Index, StaticSlice
 from .parts import known_position, span_of
 
 
-def compose(
+def compose_indices(
     shape: Sequence[int],
     outer: Index,
     outer_operands: Sequence[Any],
@@ -36,7 +36,7 @@ def compose(
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index
     >>> outer, inner = parse_index((9,), np.s_[2:8]), parse_index((6,), np.s_[1:3])
-    >>> compose((9,), *outer, *inner)
+    >>> compose_indices((9,), *outer, *inner)
     ((StaticSlice(start=3, size=2, stride=1),), [])
     """
     if outer is None:

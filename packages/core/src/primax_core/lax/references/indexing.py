@@ -42,7 +42,7 @@ class DynamicSlice(NamedTuple):
     >>> import numpy as np
     >>> from primax_core import ds
     >>> parse_index((8,), ds(np.int32(1), 3))
-    ((DynamicSlice(size=3, stride=1),), [1])
+    ((DynamicSlice(size=3, stride=1),), [np.int32(1)])
     """
 
     size: int
@@ -75,7 +75,7 @@ def parse_index(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[An
 
     >>> import numpy as np
     >>> parse_index((4, 6), (-1, slice(2, 5)))
-    (('integer', StaticSlice(start=2, size=3, stride=1)), [-1])
+    (('integer', StaticSlice(start=2, size=3, stride=1)), [np.int32(-1)])
     >>> parse_index((4, 6), ...)
     (None, [])
     """

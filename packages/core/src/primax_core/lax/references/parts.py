@@ -37,6 +37,7 @@ def read_at(x: Any, index: Index, operands: Sequence[Any]) -> Any:
     """The elements of an array at an index; positions out of bounds are clamped.
 
     >>> import numpy as np
+    >>> from primax_core.extend.references import parse_index
     >>> x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
     >>> read_at(x, *parse_index(x.shape, (1, slice(2, 4))))
     Array([6., 7.], dtype=float32)
@@ -71,6 +72,7 @@ def write_at(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
     bounds; which of several values at one position is written is not specified.
 
     >>> import numpy as np
+    >>> from primax_core.extend.references import parse_index
     >>> x = np.zeros(4, np.float32)
     >>> write_at(x, *parse_index(x.shape, slice(1, 3)), np.ones(2, np.float32))
     Array([0., 1., 1., 0.], dtype=float32)
@@ -86,6 +88,7 @@ def add_at(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
     Values at repeated positions are all added. Otherwise like :func:`write_at`.
 
     >>> import numpy as np
+    >>> from primax_core.extend.references import parse_index
     >>> x = np.zeros(3, np.float32)
     >>> add_at(x, *parse_index(x.shape, np.array([2, 2])), np.ones(2, np.float32))
     Array([0., 0., 2.], dtype=float32)
