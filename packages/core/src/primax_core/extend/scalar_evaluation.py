@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from .. import lax
 from .._base.source import api_boundary
 from .._ir import dtypes
-from .._ir.jaxpr import Eqn, Jaxpr, Literal
+from .._ir.jaxpr import Eqn, Jaxpr, Literal, Var
 from .._ir.primitive import Primitive
 from .._trace.core import Tracer
 from .._transform.expansion import expanded
@@ -65,15 +66,18 @@ def _argument(i: int, x: Any, aval: Any) -> Any:
         raise TypeError(f"evaluate_scalars takes known values, but value {i} is a tracer: {x}")
     if np.ndim(x):
         raise TypeError(f"evaluate_scalars takes scalars, but value {i} has shape {np.shape(x)}")
+    array = np.asarray(x)
+    if _rank(array.dtype) > _rank(aval.dtype):
+        raise TypeError(f"value {i}, {x!r}, is given for an argument of type {aval.dtype.name}")
     try:
-        value = np.asarray(x).astype(aval.dtype)[()] if hasattr(x, "dtype") else _number(x, aval)
+        return (array.astype(aval.dtype) if hasattr(x, "dtype") else np.asarray(x, aval.dtype))[()]
     except OverflowError:
         raise ValueError(f"value {i}, {x!r}, is out of range of {aval.dtype.name}") from None
-    return value
 
 
-def _number(x: Any, aval: Any) -> Any:
-    return np.asarray(x, aval.dtype)[()]
+def _rank(dtype: Any) -> int:
+    """0 for Booleans, 1 for integers, 2 for other types."""
+    return {"b": 0, "i": 1, "u": 1}.get(dtype.kind, 2)
 
 
 def _check_type(what: str, aval: Any) -> None:
@@ -85,17 +89,38 @@ def _check_type(what: str, aval: Any) -> None:
         )
 
 
+class _Plan:
+    """A jaxpr whose types were checked, with the function of each equation.
+
+    Atoms are variables, or the values of literals.
+    """
+
+    __slots__ = ("constants", "outs", "steps")
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.constants = {v: _constant(x, v.aval) for v, x in zip(jaxpr.constvars, jaxpr.consts)}
+        self.outs = [_atom(v) for v in jaxpr.outvars]
+        self.steps = [
+            (_function_of(eqn), [_atom(v) for v in eqn.invars], eqn.outvars) for eqn in jaxpr.eqns
+        ]
+
+    def run(self, env: dict[Any, Any]) -> list[Any]:
+        env.update(self.constants)
+        for fun, atoms, outvars in self.steps:
+            outs = fun(*[env[v] if type(v) is Var else v for v in atoms])
+            if len(outvars) == 1:
+                env[outvars[0]] = outs
+            else:
+                env.update(zip(outvars, outs))
+        return [env[v] if type(v) is Var else v for v in self.outs]
+
+
 def _evaluate(jaxpr: Jaxpr, args: Scalars) -> list[Any]:
-    env: dict[Any, Any] = dict(zip(jaxpr.invars, args))
-    for v, x in zip(jaxpr.constvars, jaxpr.consts):
-        env[v] = _constant(x, v.aval)
-
-    def value_of(atom: Any) -> Any:
-        return _constant(atom.val, atom.aval) if type(atom) is Literal else env[atom]
-
-    for eqn in jaxpr.eqns:
-        env.update(zip(eqn.outvars, _step(eqn, [value_of(v) for v in eqn.invars])))
-    return [value_of(v) for v in jaxpr.outvars]
+    plan = jaxpr.cache.get("scalars")
+    if plan is None:
+        plan = jaxpr.cache["scalars"] = _Plan(jaxpr)
+    outs: list[Any] = plan.run(dict(zip(jaxpr.invars, args)))
+    return outs
 
 
 def _constant(x: Any, aval: Any) -> Any:
@@ -107,24 +132,35 @@ def _constant(x: Any, aval: Any) -> Any:
     return np.asarray(x, aval.dtype)[()]
 
 
-def _step(eqn: Eqn, values: list[Any]) -> Scalars:
+def _atom(v: Any) -> Any:
+    return _constant(v.val, v.aval) if type(v) is Literal else v
+
+
+def _function_of(eqn: Eqn) -> Callable[..., Any]:
+    """A function of values; it returns the result, or a list if the equation has not just one."""
+    prim, params = eqn.primitive, eqn.params
     for v in (*eqn.invars, *eqn.outvars):
-        _check_type(f"an operand or result of {eqn.primitive.name}", v.aval)
-    prim = eqn.primitive
+        _check_type(f"an operand or result of {prim.name}", v.aval)
     if prim is lax.cond_p:
-        index, *operands = values
-        branches = eqn.params["branches"]
-        return _evaluate(branches[min(max(int(index), 0), len(branches) - 1)], operands)
+        return _one_or_all(eqn, partial(_branch, params["branches"]))
     fun = _FUNCTIONS.get(prim)
     if fun is not None:
-        return [fun(*values, **eqn.params)]
-    jaxpr = expanded(prim, [v.aval for v in eqn.invars], eqn.params)
-    if jaxpr is None:
+        return partial(fun, **params) if params else fun
+    avals = [v.aval for v in eqn.invars]
+    if expanded(prim, avals, params) is None:
         raise NotImplementedError(
             f"evaluate_scalars does not support the primitive {prim.name}: evaluate the jaxpr with "
             "eval_jaxpr"
         )
-    return _evaluate(jaxpr, values)
+    return _one_or_all(eqn, lambda *xs: _evaluate(expanded(prim, avals, params), xs))
+
+
+def _one_or_all(eqn: Eqn, fun: Callable[..., list[Any]]) -> Callable[..., Any]:
+    return (lambda *xs: fun(*xs)[0]) if len(eqn.outvars) == 1 else fun
+
+
+def _branch(branches: Sequence[Jaxpr], index: Any, *operands: Any) -> list[Any]:
+    return _evaluate(branches[min(max(int(index), 0), len(branches) - 1)], operands)
 
 
 # Types
@@ -140,12 +176,16 @@ def _bits(x: Any) -> int:
 
 
 def _is_float(x: Any) -> bool:
-    return x.dtype in _FLOATS
+    return x.dtype.kind not in "iub"
 
 
 def _normal(x: Any) -> Any:
     """The number, with a subnormal one replaced by zero, as XLA's arithmetic on a CPU does."""
-    if x.dtype in _FLUSHED and 0 < abs(x) < dtypes.finfo(x.dtype).tiny:
+    if (
+        x.dtype.kind not in "iub"
+        and x.dtype in _FLUSHED
+        and 0 < abs(x) < dtypes.finfo(x.dtype).tiny
+    ):
         return np.copysign(x.dtype.type(0), x)
     return x
 
@@ -160,14 +200,15 @@ def _on_normal(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy function of numbers whose results have the type of the operands."""
 
     def apply(*xs: Any, **_: Any) -> Any:
-        out = fun(*map(_normal, xs))
-        return _normal(out.astype(xs[0].dtype)) if _is_float(xs[0]) else out.astype(xs[0].dtype)
+        if xs[0].dtype.kind in "iu":
+            return fun(*xs)
+        return _normal(fun(*map(_normal, xs)).astype(xs[0].dtype))
 
     return apply
 
 
 def _comparison(fun: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, y: np.bool_(fun(_normal(x), _normal(y)))
+    return lambda x, y: fun(_normal(x), _normal(y))
 
 
 def _div(x: Any, y: Any) -> Any:

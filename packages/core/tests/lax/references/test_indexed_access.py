@@ -56,7 +56,9 @@ class TestPrograms:
     @pytest.mark.parametrize("dim", range(3))
     def test_batches(self, dim):
         q = px.new_ref(START)
-        equations = [x.strip() for x in lines(px.vmap(steps, in_axes=dim, out_axes=max(dim - 1, 0)), q)]
+        equations = [
+            x.strip() for x in lines(px.vmap(steps, in_axes=dim, out_axes=max(dim - 1, 0)), q)
+        ]
         rows = [f"a[:,{i},:]" if dim == 0 else f"a[{i},:,:]" for i in range(4)]
         shape = np.delete(SHAPE, 0 if dim else 1)
         kind = f"f32[{','.join(map(str, shape))}]"

@@ -42,7 +42,7 @@ def access_part(trace: Any, prim: Primitive, args: Sequence[Any], params: dict[s
         if dtypes.issubdtype(ref.dtype, np.inexact):
             return _access_pair(trace, prim, ref, args[1:], index)
     elif isinstance(trace, batching.BatchTrace) and any(belongs(trace, a) for a in args):
-        if not (type(ref) is RefCell and ref._trace is trace):
+        if not (type(ref) is RefCell and belongs(trace, ref)):
             result = _access_batch(trace, prim, args, index)
             if result is not None:
                 return result
