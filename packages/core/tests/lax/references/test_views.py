@@ -81,6 +81,16 @@ def test_attributes():
     assert repr(q.at) == f"RefIndexer({q!r})"
 
 
+def test_empty_views():
+    q = px.new_ref(BLOCK)
+    view = q.at[2:2].at[:, 1:3]
+    assert view.shape == (0, 2) and view.get().shape == (0, 2)
+    view.set(np.zeros((0, 2), F32))
+    with pytest.raises(TypeError, match="slice_sizes"):
+        px.jit(lambda q, i: q.at[2:2].at[i].get())(q, 0)
+    np.testing.assert_array_equal(q[...], BLOCK)
+
+
 def test_errors_name_the_view():
     q = px.new_ref(START)
     with pytest.raises(ValueError, match=r"Out of bound indexer: idx=6, dim=6"):
@@ -151,7 +161,7 @@ def test_random_chains(chain, compiled):
         view = q
         for ours, _ in chain:
             view = view.at[tuple(e(p) for e in ours)]
-        assert view.shape == shape and view.base is q
+        assert view.shape == shape and view.root is q
         old = view.get()
         view.set(old * F32(2))
         view.addupdate(np.ones(shape, F32))

@@ -30,8 +30,9 @@ def compose_indices(
       shape: the shape of the array that ``outer`` indexes.
 
     Returns:
-      The index and its operands; ``None`` if an index has an array of positions and the other is
-      not that of a whole array. Positions in a view are clamped to the view.
+      The index and its operands. ``None`` if an index has an array of positions and the other is
+      not that of a whole array, if sizes are symbolic, or if ``outer`` selects nothing. Positions
+      in a view are clamped to the view.
 
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index
@@ -45,6 +46,8 @@ def compose_indices(
         return outer, list(outer_operands)
     if INTEGER_ARRAY in outer or INTEGER_ARRAY in inner or not is_static(tuple(shape)):
         return None
+    if any(not isinstance(e, str) and e.size == 0 for e in outer):
+        return None  # a position in an empty view is an error
     remaining, operands = iter(outer_operands), iter(inner_operands)
     entries = iter(inner)
     composed = [
