@@ -68,9 +68,9 @@ def write_at(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
     Args:
       new: elements of the selected shape and of the array's dtype.
 
-    Starts of slices are clamped, and so are single positions. If the index has an array of positions
-    or a stride, positions out of bounds write nothing. Which of several values at one position is
-    written is not specified.
+    Starts of slices are clamped, and so are single positions. If the index has an array of
+    positions or a stride, positions out of bounds write nothing. Which of several values at one
+    position is written is not specified.
 
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index
