@@ -6,6 +6,7 @@ versioned by :data:`API_VERSION`:
 - :mod:`~primax_core.extend.elementwise`: elementwise and linear primitives;
 - :mod:`~primax_core.extend.traces`: interpreters that run while Python runs;
 - :mod:`~primax_core.extend.lowering`: helpers for lowering rules;
+- :mod:`~primax_core.extend.references`: primitives and indices of references, views;
 - :mod:`~primax_core.extend.runtime`: operands, compiled library functions, devices, caches;
 - :mod:`~primax_core.extend.portable_modules`: functions as bytes;
 - :mod:`~primax_core.extend.dimensions`: sizes that may be symbolic.
@@ -144,6 +145,7 @@ if TYPE_CHECKING:
     from .elementwise import is_operand as is_operand
     from .elementwise import promoted as promoted
     from .elementwise import same_rank as same_rank
+    from .scalar_evaluation import evaluate_scalars as evaluate_scalars
     from .lowering import chlo as chlo
     from .lowering import hlo as hlo
     from .lowering import ir as ir
@@ -180,6 +182,7 @@ if TYPE_CHECKING:
 
 _OWN: _Final = {
     "discharge_jaxpr": ".._engine.discharge",
+    "evaluate_scalars": ".scalar_evaluation",
     "random_clone_p": "..lax.random_bits",
     "random_unwrap_p": "..lax.random_bits",
     "random_wrap_p": "..lax.random_bits",
@@ -194,6 +197,7 @@ _MODULES: _Final = (
     "fast_path",
     "lowering",
     "portable_modules",
+    "references",
     "runtime",
     "traces",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._api.call_inspection import (
     CompiledCall as CompiledCall,
     Signature as Signature,
@@ -9,8 +11,9 @@ from .._api.call_inspection import (
 )
 from .._api.retraces import Change as Change
 from .._base.caches import bounded_cache as bounded_cache, register_cache as register_cache
-from .._base.config import state as state
+from .._base.config import ContextOption, define, state as state
 from .._base.locks import new_lock as new_lock
+from .._base.options import DISPATCH, NONE, TRACE, Option
 from .._base.source import (
     api_boundary as api_boundary,
     api_boundary_of as api_boundary_of,
@@ -30,3 +33,46 @@ from .._runtime.dispatch import as_operand as as_operand, watch_programs as watc
 from .._runtime.sharding import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding
 from ..lax.control.bodies import structure_differences as structure_differences
 from .fast_path import FastPath as FastPath
+
+
+def define_option(
+    name: str,
+    kind: type,
+    default: Any,
+    scope: str = NONE,
+    doc: str = "",
+    *,
+    choices: tuple[str, ...] | None = None,
+    optional: bool = False,
+) -> ContextOption:
+    """Register a configuration option, and return its context manager.
+
+    Args:
+      name: the name in ``config.update(name, value)`` and, in upper case, in the environment
+        variable ``PRIMAX_<NAME>``.
+      kind: ``bool``, ``int``, ``float``, ``str``, or ``object`` for any hashable value.
+      scope: ``"trace"`` if the value changes traced jaxprs, ``"dispatch"`` if it changes only how
+        they are executed, ``"none"`` if it is read where it is used. Caches of jaxprs and
+        executables tell values of the first two apart.
+      doc: a description.
+      choices: the accepted strings.
+      optional: accept ``None``.
+
+    Returns:
+      ``option(value)`` is a context manager and a decorator that sets the option in the current
+      thread; ``option.value`` is the value in effect.
+
+    Raises:
+      ValueError: the option is defined already, the scope is unknown, or the environment variable
+        has an invalid value.
+
+    >>> mesh_axis = define_option("acme_mesh_axis", str, "x", "trace", "axis of the mesh")
+    >>> with mesh_axis("y"):
+    ...     mesh_axis.value
+    'y'
+    """
+    if scope not in (TRACE, DISPATCH, NONE):
+        raise ValueError(
+            f"option {name} has the unknown scope {scope!r}: it is 'trace', 'dispatch' or 'none'"
+        )
+    return define(Option(name, kind, default, scope, doc, choices=choices, optional=optional))

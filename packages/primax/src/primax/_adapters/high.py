@@ -431,7 +431,7 @@ class aval_property(NamedTuple):
 
 class _AnyView(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return type(instance).__name__ == "RefView" and hasattr(instance, "ref")
+        return type(instance).__name__ == "RefView" and hasattr(instance, "root")
 
     def __call__(cls, ref: Any, transforms: Sequence[Any]) -> Any:
         for index in transforms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from ..._ir.ref_types import is_ref
 from ..._runtime.dispatch import as_operand, check_range
 from ..._trace.core import Tracer, typeof
 from ..._trace.refs import Ref, RefOperations, get_p, new_ref_p, swap_p
-from .indexing import parse, selected_shape
-from .parts import accumulate, read, write
+from .composition import compose_indices
+from .indexing import Index, parse_index, selected_shape
+from .parts import add_at, read_at, write_at
 from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_part
 
 
@@ -140,7 +142,9 @@ def get(ref: Any, idx: Any = None) -> Any:
     >>> get(new_ref(np.arange(3.0, dtype=np.float32)), 1)
     Array(1., dtype=float32)
     """
-    index, operands = parse(_checked(ref, "ref_get").shape, idx)
+    if type(ref) is RefView:
+        return ref[idx]
+    index, operands = parse_index(_checked(ref, "ref_get").shape, idx)
     return get_p.bind(ref, *operands, index=index)
 
 
@@ -160,13 +164,19 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     >>> ref
     Ref([0., 3.], dtype=float32)
     """
-    if state.trace is None and type(ref) is Ref and idx is not None and idx is not Ellipsis:
-        index, operands = parse(ref.shape, idx)
-        value = _stored(value, "ref_set")
-        if index is not None and not any(isinstance(x, Tracer) for x in (value, *operands)):
-            write_part(ref, value, operands, index)
-            return
-    _exchange(ref, idx, value, "ref_set")
+    if type(ref) is RefView:
+        ref[idx] = value
+        return
+    index, operands = parse_index(_checked(ref, "ref_set").shape, idx)
+    _write(ref, index, operands, _stored(value, "ref_set"))
+
+
+def _write(ref: Any, index: Index, operands: Sequence[Any], value: Any) -> None:
+    concrete = state.trace is None and type(ref) is Ref and index is not None
+    if concrete and not any(isinstance(x, Tracer) for x in (value, *operands)):
+        write_part(ref, value, operands, index)
+    else:
+        swap_p.bind(ref, value, *operands, index=index)
 
 
 @api_boundary
@@ -180,12 +190,10 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
     >>> swap(ref, 0, 3.0)
     Array(0., dtype=float32)
     """
-    return _exchange(ref, idx, value, _function_name)
-
-
-def _exchange(ref: Any, idx: Any, value: Any, name: str) -> Any:
-    index, operands = parse(_checked(ref, name).shape, idx)
-    return swap_p.bind(ref, _stored(value, name), *operands, index=index)
+    if type(ref) is RefView:
+        return RefView(ref, idx).swap(value)
+    index, operands = parse_index(_checked(ref, _function_name).shape, idx)
+    return swap_p.bind(ref, _stored(value, _function_name), *operands, index=index)
 
 
 def _stored(value: Any, name: str) -> Any:
@@ -208,7 +216,10 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     >>> ref
     Ref([0., 2.], dtype=float32)
     """
-    index, operands = parse(_checked(ref, "ref_addupdate").shape, idx)
+    if type(ref) is RefView:
+        RefView(ref, idx).addupdate(x)
+        return
+    index, operands = parse_index(_checked(ref, "ref_addupdate").shape, idx)
     addupdate_p.bind(ref, _stored(x, "ref_addupdate"), *operands, index=index)
 
 
@@ -231,25 +242,56 @@ class RefIndexer:
 
 
 class RefView:
-    """View of a part of a reference, with the reference's operations."""
+    """View of a part of a reference, with the reference's operations.
 
-    __slots__ = ("ref", "idx")
+    A view of a view is one access of the reference: the indices are composed, unless one of them
+    has an array of positions. Positions in a view are clamped to the view.
+
+    Attributes:
+      base: the reference; or the view of which this is a part, if their indices are not composed.
+      index: the index in ``base``, as :func:`parse_index` returns it.
+      operands: the operands of the index.
+
+    >>> ref = new_ref(np.arange(9, dtype=np.float32))
+    >>> view = ref.at[2:8].at[1:3]
+    >>> view.index, view.get().tolist()
+    ((StaticSlice(start=3, size=2, stride=1),), [3.0, 4.0])
+    """
+
+    __slots__ = ("base", "index", "operands")
 
     def __init__(self, ref: Any, idx: Any):
-        self.ref: Any = ref
-        self.idx: Any = idx
-        parse(ref.shape, idx)
+        self.base: Any = ref
+        self.index: Index
+        self.operands: list[Any]
+        self.index, self.operands = parse_index(ref.shape, idx)
+        if type(ref) is RefView:
+            composed = compose_indices(
+                ref.base.shape, ref.index, ref.operands, self.index, self.operands
+            )
+            if composed is not None:
+                self.base = ref.base
+                self.index, self.operands = composed
+
+    @property
+    def root(self) -> Any:
+        """The reference."""
+        return self.base.root if type(self.base) is RefView else self.base
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the part's axes."""
-        index, operands = parse(self.ref.shape, self.idx)
-        return selected_shape(self.ref.shape, index, operands)
+        return selected_shape(self.base.shape, self.index, self.operands)
 
     @property
     def dtype(self) -> Any:
         """Type of the elements."""
-        return self.ref.dtype
+        return self.base.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of the part's axes."""
+        return len(self.shape)
 
     @property
     def at(self) -> RefIndexer:
@@ -257,31 +299,44 @@ class RefView:
         return RefIndexer(self)
 
     def __getitem__(self, idx: Any) -> Any:
-        index, operands = parse(self.shape, idx)
-        return read(self.ref[self.idx], index, operands)
+        return RefView(self, idx).get()
 
     def __setitem__(self, idx: Any, value: Any) -> None:
-        index, operands = parse(self.shape, idx)
-        if index is None:
-            self.ref[self.idx] = value
-        else:
-            whole = self.ref[self.idx]
-            self.ref[self.idx] = write(whole, index, operands, _stored(value, "ref_set"))
+        RefView(self, idx).set(value)
 
+    @api_boundary
     def set(self, value: Any) -> None:
         """Write the part."""
-        self.ref[self.idx] = value
+        base, value = self.base, _stored(value, "ref_set")
+        if type(base) is RefView:
+            base.set(write_at(base.get(), self.index, self.operands, value))
+        else:
+            _write(base, self.index, self.operands, value)
 
+    @api_boundary
+    def swap(self, value: Any) -> Any:
+        """Write the part, and return its old value."""
+        if type(self.base) is RefView:
+            old = self.get()
+            self.set(value)
+            return old
+        return swap_p.bind(self.base, _stored(value, "ref_swap"), *self.operands, index=self.index)
+
+    @api_boundary
     def get(self) -> Any:
         """Read the part."""
-        return self.ref[self.idx]
+        if type(self.base) is RefView:
+            return read_at(self.base.get(), self.index, self.operands)
+        return get_p.bind(self.base, *self.operands, index=self.index)
 
+    @api_boundary
     def addupdate(self, value: Any) -> None:
         """Add to the part."""
-        if isinstance(self.ref, RefView):
-            self.ref.set(accumulate(self.ref.get(), *parse(self.ref.shape, self.idx), value))
+        base, value = self.base, _stored(value, "ref_addupdate")
+        if type(base) is RefView:
+            base.set(add_at(base.get(), self.index, self.operands, value))
         else:
-            addupdate(self.ref, self.idx, value)
+            addupdate_p.bind(base, value, *self.operands, index=self.index)
 
     def __repr__(self) -> str:
-        return f"RefView({self.ref!r}, {self.idx!r})"
+        return f"RefView({self.base!r}, {self.index!r}, {self.operands!r})"

@@ -1,8 +1,9 @@
 """Normalized indices of references.
 
-An index is ``None`` for the whole array, or a tuple with an entry for each axis: a :class:`Part` or
-a :class:`Window` of it, ``POINT`` for one index, ``TAKE`` for an array of indices. Indices and
-starts of windows are operands, in the order of the axes.
+An index is ``None`` for the whole array, or a tuple with an entry for each axis:
+:class:`StaticSlice`, :class:`DynamicSlice`, ``INTEGER`` or ``INTEGER_ARRAY``. It is hashable. The
+integers, the arrays of integers and the starts of dynamic slices are operands, in the order of the
+axes.
 """
 
 from __future__ import annotations
@@ -22,33 +23,61 @@ from ..._trace.core import Tracer, typeof
 from ..._trace.refs import RefOperations
 
 
-class Part(NamedTuple):
-    """Slice of ``size`` elements from a static start, with distance ``stride``."""
+class StaticSlice(NamedTuple):
+    """Entry of an index: every ``stride``-th element from a constant ``start``, ``size`` in all.
+
+    >>> import numpy as np
+    >>> parse_index((8,), np.s_[1:7:2])
+    ((StaticSlice(start=1, size=3, stride=2),), [])
+    """
 
     start: int
     size: int
     stride: int
 
 
-class Window(NamedTuple):
-    """Slice of ``size`` elements from a traced start, with distance ``stride``."""
+class DynamicSlice(NamedTuple):
+    """Entry of an index: every ``stride``-th element from a start that is an operand.
+
+    >>> import numpy as np
+    >>> from primax_core import ds
+    >>> parse_index((8,), ds(np.int32(1), 3))
+    ((DynamicSlice(size=3, stride=1),), [np.int32(1)])
+    """
 
     size: int
     stride: int
 
 
-POINT: Final = "point"
-TAKE: Final = "take"
+INTEGER: Final = "integer"
+"""Entry of an index: one position, an operand without axes."""
+
+INTEGER_ARRAY: Final = "integer_array"
+"""Entry of an index: an array of positions, an operand."""
 
 Index = tuple[Any, ...] | None
+"""An index: ``None``, or a tuple with an entry for each axis."""
 
 
-def parse(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[Any]]:
+def parse_index(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[Any]]:
     """The normalized form of a user's index for an array of a shape, and its operands.
 
+    Args:
+      user_index: integers, slices, ``ds``, ``...``, integer arrays and concrete masks, as between
+        the brackets of ``ref[...]``; or ``None`` for the whole array.
+
+    Returns:
+      A hashable index, for parameters of primitives, and a list of integers and arrays.
+
     Raises:
-      IndexError, ValueError: for indices out of bounds and too many indices.
+      IndexError, ValueError: for constants out of bounds and too many indices.
       TypeError: for objects that are not indices.
+
+    >>> import numpy as np
+    >>> parse_index((4, 6), (-1, slice(2, 5)))
+    (('integer', StaticSlice(start=2, size=3, stride=1)), [np.int32(-1)])
+    >>> parse_index((4, 6), ...)
+    (None, [])
     """
     if user_index is None or user_index is Ellipsis:
         return None, []
@@ -58,14 +87,14 @@ def parse(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[Any]]:
     for entry in entries:
         n = shape[len(index)]
         if isinstance(entry, slice):
-            index.append(_part_of(entry, n))
+            index.append(_static_slice(entry, n))
         elif _is_slice(entry):
-            _add_window(entry, n, index, operands)
+            _add_slice(entry, n, index, operands)
         else:
             position = _position(entry, n)
-            index.append(TAKE if typeof(position).ndim else POINT)
+            index.append(INTEGER_ARRAY if typeof(position).ndim else INTEGER)
             operands.append(position)
-    if all(type(e) is Part and e == (0, n, 1) for e, n in zip(index, shape)):
+    if all(type(e) is StaticSlice and e == (0, n, 1) for e, n in zip(index, shape)):
         return None, []
     return tuple(index), operands
 
@@ -112,7 +141,7 @@ def _true_positions(mask: Any, shape: tuple[int, ...], at: int) -> list[Any]:
     return [p.astype(np.int32) for p in np.nonzero(values)]
 
 
-def _part_of(entry: slice, n: int) -> Part:
+def _static_slice(entry: slice, n: int) -> StaticSlice:
     for bound in (entry.start, entry.stop, entry.step):
         if isinstance(bound, Tracer):
             raise TypeError(
@@ -123,10 +152,10 @@ def _part_of(entry: slice, n: int) -> Part:
     if step < 1:
         raise ValueError(f"slice must have a step >= 1 (found: {step})")
     start, stop, step = slice_bounds(entry, n)
-    return Part(start, slice_length(start, stop, step), step)
+    return StaticSlice(start, slice_length(start, stop, step), step)
 
 
-def _add_window(entry: Any, n: int, index: list[Any], operands: list[Any]) -> None:
+def _add_slice(entry: Any, n: int, index: list[Any], operands: list[Any]) -> None:
     size, stride, start = entry.size, entry.stride, entry.start
     if isinstance(size, Tracer) or isinstance(stride, Tracer):
         raise TypeError("a slice of a reference needs a static size and stride")
@@ -139,9 +168,9 @@ def _add_window(entry: Any, n: int, index: list[Any], operands: list[Any]) -> No
             f"Out of bound slice: start={start}, size={size}, stride={stride}, dim={n}."
         )
     if known:
-        index.append(Part(size_index(start), size, stride))
+        index.append(StaticSlice(size_index(start), size, stride))
     else:
-        index.append(Window(size, stride))
+        index.append(DynamicSlice(size, stride))
         operands.append(start)
 
 
@@ -193,10 +222,10 @@ class Layout(NamedTuple):
 
 def layout(index: Sequence[Any], operands: Sequence[Any]) -> Layout | None:
     """The layout of an index, or ``None`` if it has no index arrays."""
-    if TAKE not in index:
+    if INTEGER_ARRAY not in index:
         return None
-    advanced = [i for i, e in enumerate(index) if e is TAKE or e is POINT]
-    computed = [e for e in index if type(e) is not Part]
+    advanced = [i for i, e in enumerate(index) if e == INTEGER_ARRAY or e == INTEGER]
+    computed = [e for e in index if type(e) is not StaticSlice]
     avals = [x if isinstance(x, ShapedArray) else typeof(x) for x in operands]
     shapes = [a.shape for e, a in zip(computed, avals, strict=True) if isinstance(e, str)]
     shape = np.broadcast_shapes(*shapes)
@@ -207,7 +236,12 @@ def layout(index: Sequence[Any], operands: Sequence[Any]) -> Layout | None:
 def selected_shape(
     shape: tuple[int, ...], index: Index, operands: Sequence[Any]
 ) -> tuple[int, ...]:
-    """The shape of the part selected by an index; ``operands`` may be types."""
+    """The shape of the elements that an index selects; ``operands`` may be avals.
+
+    >>> import numpy as np
+    >>> selected_shape((4, 6), *parse_index((4, 6), (np.array([0, 2, 3]), slice(1, 3))))
+    (3, 2)
+    """
     if index is None:
         return shape
     spread = layout(index, operands)

@@ -23,42 +23,79 @@ from ..reshaping import reshape
 from ..scattering import ScatterDimensionNumbers, scatter, scatter_add
 from ..selection import clamp, select
 from ..slicing import slice as slice_array
-from .indexing import POINT, TAKE, Index, Part, layout, selected_shape
+from .indexing import (
+    INTEGER,
+    INTEGER_ARRAY,
+    Index,
+    StaticSlice,
+    layout,
+    selected_shape,
+)
 
 
-def read(x: Any, index: Index, operands: Sequence[Any]) -> Any:
-    """The indexed part of an array; indices out of bounds are clamped."""
+def read_at(x: Any, index: Index, operands: Sequence[Any]) -> Any:
+    """The elements of an array at an index; positions out of bounds are clamped.
+
+    >>> import numpy as np
+    >>> from primax_core.extend.references import parse_index
+    >>> x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    >>> read_at(x, *parse_index(x.shape, (1, slice(2, 4))))
+    Array([6., 7.], dtype=float32)
+    """
     if index is None:
         return x
     shape = typeof(x).shape
-    if TAKE in index:
+    if INTEGER_ARRAY in index:
         plan = _Gathered(shape, index, operands)
         return plan.arranged(plan.read(x))
-    spans = [1 if e is POINT else _span(e) for e in index]
+    spans = [1 if e == INTEGER else span_of(e) for e in index]
     starts = _starts(index, operands, shape)
     if _surely_inside(starts, spans, shape):
-        strides = [1 if e is POINT else e.stride for e in index]
+        strides = [1 if e == INTEGER else e.stride for e in index]
         ends = [s + n for s, n in zip(starts, spans)]
         part = slice_array(x, starts, ends, strides)
     else:
         part = dynamic_slice(x, _of_one_dtype(starts), spans)
-        if any(e is not POINT and e.stride > 1 for e in index):
-            strides = [1 if e is POINT else e.stride for e in index]
+        if any(e != INTEGER and e.stride > 1 for e in index):
+            strides = [1 if e == INTEGER else e.stride for e in index]
             part = slice_array(part, [0] * len(shape), spans, strides)
     return reshape(part, selected_shape(shape, index, ()))
 
 
-def write(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
-    """The array with the part replaced; index arrays write nothing out of bounds."""
+def write_at(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
+    """The array with the elements at an index replaced.
+
+    Args:
+      new: elements of the selected shape and of the array's dtype.
+
+    Starts of slices are clamped, and so are single positions. If the index has an array of
+    positions or a stride, positions out of bounds write nothing. Which of several values at one
+    position is written is not specified.
+
+    >>> import numpy as np
+    >>> from primax_core.extend.references import parse_index
+    >>> x = np.zeros(4, np.float32)
+    >>> write_at(x, *parse_index(x.shape, slice(1, 3)), np.ones(2, np.float32))
+    Array([0., 1., 1., 0.], dtype=float32)
+    """
     if index is None:
         return new
     return _written(x, index, operands, new, lambda old, value: value, scatter)
 
 
-def accumulate(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
-    """The array with ``more`` added to the part."""
+def add_at(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
+    """The array with ``more`` added to the elements at an index; Booleans are combined by "or".
+
+    Values at repeated positions are all added. Otherwise like :func:`write_at`.
+
+    >>> import numpy as np
+    >>> from primax_core.extend.references import parse_index
+    >>> x = np.zeros(3, np.float32)
+    >>> add_at(x, *parse_index(x.shape, np.array([2, 2])), np.ones(2, np.float32))
+    Array([0., 0., 2.], dtype=float32)
+    """
     if typeof(x).dtype == np.bool_:
-        return write(x, index, operands, bitwise_or(read(x, index, operands), more))
+        return write_at(x, index, operands, bitwise_or(read_at(x, index, operands), more))
     if index is None:
         return add(x, more)
     return _written(x, index, operands, more, add, scatter_add)
@@ -66,16 +103,16 @@ def accumulate(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
 
 def _written(x, index, operands, value, combine: Callable, scattered: Callable) -> Any:
     shape = typeof(x).shape
-    if TAKE in index or any(e is not POINT and e.stride > 1 for e in index):
+    if INTEGER_ARRAY in index or any(e != INTEGER and e.stride > 1 for e in index):
         plan = _Gathered(shape, index, operands)
         return plan.write(x, plan.flattened(value), scattered)
-    sizes = [1 if e is POINT else e.size for e in index]
+    sizes = [1 if e == INTEGER else e.size for e in index]
     if 0 in sizes:
         return x
     starts = _starts(index, operands, shape)
     value = reshape(value, sizes)
     if combine is add:
-        value = add(reshape(read(x, index, operands), sizes), value)
+        value = add(reshape(read_at(x, index, operands), sizes), value)
     return dynamic_update_slice(x, value, _of_one_dtype(starts))
 
 
@@ -89,7 +126,7 @@ def _surely_inside(starts: Sequence[Any], spans: Sequence[Any], shape: Sequence[
     return decided(inside, False)
 
 
-def _span(entry: Any) -> int:
+def span_of(entry: Any) -> int:
     return (entry.size - 1) * entry.stride + 1 if entry.size else 0
 
 
@@ -105,7 +142,7 @@ def _starts(index: Sequence[Any], operands: Sequence[Any], shape: tuple[int, ...
     remaining = iter(operands)
     starts: list[Any] = []
     for e, n in zip(index, shape):
-        x = e.start if type(e) is Part else next(remaining)
+        x = e.start if type(e) is StaticSlice else next(remaining)
         known = known_position(x)
         starts.append(x if known is None else known + n if known < 0 else known)
     return starts
@@ -160,12 +197,12 @@ class _Gathered:
         start = _cast(start, dtype)
         shape = (*self.outer, 1)
         aval = typeof(start)
-        if type(entry) is not Part:
+        if type(entry) is not StaticSlice:
             below = lt(start, full(aval.shape, 0, dtype))
             size = broadcast_in_dim(_cast(n, dtype), aval.shape, ())
             start = select(below, add(start, size), start)
         if not isinstance(entry, str):
-            last = _cast(n - _span(entry), dtype)
+            last = _cast(n - span_of(entry), dtype)
             start = clamp(dtype.type(0), start, last)
         if axis in self.strided:
             size, stride = self.index[axis].size, self.index[axis].stride

@@ -39,8 +39,9 @@ from ..._trace.refs import (
 from ..._trace.staging import StagingTrace
 from ..broadcasting import full
 from ..conversion import convert
-from .indexing import POINT, TAKE, Index, Part, parse, selected_shape
-from .parts import accumulate, known_position, read, write
+from .indexing import INTEGER, INTEGER_ARRAY, Index, StaticSlice, parse_index, selected_shape
+from .parts import add_at, known_position, read_at, write_at
+from .transformed_access import access_part
 
 addupdate_p: Final = Primitive("addupdate", multiple_results=True)
 empty_ref_p: Final = Primitive("empty_ref")
@@ -150,20 +151,20 @@ def _empty_ref_discharge(refs, args, *, ty, **_):
 
 @get_p.rule(discharge)
 def _get_discharge(refs, args, *, index):
-    return read(args[0], index, args[1:]), [None] * len(args)
+    return read_at(args[0], index, args[1:]), [None] * len(args)
 
 
 @swap_p.rule(discharge)
 def _swap_discharge(refs, args, *, index):
     x, new, *operands = args
-    old = read(x, index, operands)
-    return old, [write(x, index, operands, _array(new)), *[None] * (len(args) - 1)]
+    old = read_at(x, index, operands)
+    return old, [write_at(x, index, operands, _array(new)), *[None] * (len(args) - 1)]
 
 
 @addupdate_p.rule(discharge)
 def _addupdate_discharge(refs, args, *, index):
     x, more, *operands = args
-    return [], [accumulate(x, index, operands, _array(more)), *[None] * (len(args) - 1)]
+    return [], [add_at(x, index, operands, _array(more)), *[None] * (len(args) - 1)]
 
 
 @freeze_p.rule(discharge)
@@ -263,8 +264,13 @@ def _accesses(prim: Primitive, ends: bool = False) -> None:
                     "it. Read it with `ref[...]`."
                 )
             out = trace.emit(prim, args, params)
-        else:
+        elif ends:
             out = access(trace, prim, args, params)
+        else:
+            if prim is not get_p:
+                types = [typeof(x) for x in args[1:]]
+                _check_value(prim.name, ref.aval, types[0], params["index"], types[1:])
+            out = access_part(trace, prim, args, params)
         if ends:
             ref._ended = f"`{prim.name}`"  # type: ignore[attr-defined]
         return out
@@ -315,9 +321,9 @@ def _selection(index: Index, operands: Sequence[str], shape: Sequence[int]) -> s
     remaining = iter(operands)
     parts = []
     for e, n in zip(index, shape):
-        if e is POINT or e is TAKE:
+        if e == INTEGER or e == INTEGER_ARRAY:
             parts.append(next(remaining))
-        elif type(e) is Part:
+        elif type(e) is StaticSlice:
             end = e.start + (e.size - 1) * e.stride + 1 if e.size else e.start
             start = str(e.start) if e.start else ""
             stop = str(end) if end < n and e.start + e.size * e.stride < n else ""
@@ -369,19 +375,19 @@ def _uses(change):
 
 
 def _added(ref, more):
-    index, operands = parse(ref.shape, np.int32(1))
+    index, operands = parse_index(ref.shape, np.int32(1))
     addupdate_p.bind(ref, more, *operands, index=index)
     return freeze_p.bind(ref)
 
 
 def _swapped(ref, value):
-    index, operands = parse(ref.shape, (slice(0, None, 2),))
+    index, operands = parse_index(ref.shape, (slice(0, None, 2),))
     old = swap_p.bind(ref, value, *operands, index=index)
     return [old, get_p.bind(ref, index=None)]
 
 
 def _got(ref, at):
-    index, operands = parse(ref.shape, (at,))
+    index, operands = parse_index(ref.shape, (at,))
     return get_p.bind(ref, *operands, index=index)
 
 

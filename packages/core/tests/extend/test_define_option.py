@@ -1,0 +1,60 @@
+"""Options that other wheels define."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax_core as px
+from primax_core import lax
+from primax_core.extend.runtime import define_option, state
+
+traced = define_option("test_scale", int, 2, "trace", "a factor")
+executed = define_option("test_executor", str, "fast", "dispatch", choices=("fast", "exact"))
+
+
+def test_a_traced_option_is_part_of_the_keys():
+    count = []
+
+    @px.jit
+    def scaled(x):
+        count.append(traced.value)
+        return lax.mul(x, np.float32(traced.value))
+
+    assert float(scaled(1.0)) == 2 and float(scaled(1.0)) == 2
+    with traced(3):
+        assert float(scaled(1.0)) == 3 and state.test_scale == 3
+    assert float(scaled(1.0)) == 2 and count == [2, 3]
+
+
+def test_an_option_of_the_execution_does_not_trace_again():
+    count = []
+    f = px.jit(lambda x: (count.append(1), lax.sin(x))[1])
+    f(1.0)
+    key, trace_key = state.key, state.trace_key
+    with executed("exact"):
+        f(1.0)
+        assert state.key is not key and state.trace_key is trace_key
+    assert count == [1]
+
+
+def test_global_values():
+    px.config.update("test_scale", 5)
+    try:
+        assert traced.value == 5
+    finally:
+        px.config.update("test_scale", 2)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="option test_scale is already defined"):
+        define_option("test_scale", int, 2)
+    with pytest.raises(ValueError, match="test_other has the unknown scope 'always'"):
+        define_option("test_other", int, 2, "always")
+    with pytest.raises(ValueError, match="test_executor"):
+        executed("slow")
+
+
+def test_environment_variables(monkeypatch):
+    monkeypatch.setenv("PRIMAX_TEST_FROM_ENVIRONMENT", "7")
+    assert define_option("test_from_environment", int, 1).value == 7
