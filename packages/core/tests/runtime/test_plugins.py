@@ -116,10 +116,14 @@ def test_order_of_starting_cuda(monkeypatch, tmp_path):
     monkeypatch.setattr(plugin_start, "beside", lambda module, file: tmp_path / file)
     monkeypatch.setattr(plugin_start, "_has_nvidia_device", lambda: True)
     monkeypatch.setattr(plugin_start, "installed_version", lambda name: None)
-    monkeypatch.setattr(plugin_start, "_load_nvidia_libraries", lambda v: done.append(("libraries", v)))
+    monkeypatch.setattr(
+        plugin_start, "_load_nvidia_libraries", lambda v: done.append(("libraries", v))
+    )
     monkeypatch.setattr(plugin_start, "register_cuda_targets", lambda api, v: done.append((api, v)))
     monkeypatch.setattr(plugin_start, "_jax", Native())
-    monkeypatch.setattr(plugin_start, "_register_profiler", lambda api: done.append(("profiler", api)))
+    monkeypatch.setattr(
+        plugin_start, "_register_profiler", lambda api: done.append(("profiler", api))
+    )
     assert plugin_start.start_cuda("jax_plugins.xla_cuda13") == "get_c_api_client"
     name = plugin_start.private_name("cuda")
     assert [step[0] for step in done] == [

@@ -12,7 +12,7 @@ from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr
 from .._ir.symbolic_dims import is_static
 from .._runtime import native_targets
-from .context import hlo, i32, physical, tensor_type, type_of
+from .context import hlo, i32, physical, type_of
 from .native_attributes import attribute
 from .shaped import size_values
 
@@ -23,8 +23,9 @@ TYPED: Final = 4
 """Version of the interface of typed handlers, which take attributes."""
 
 _VERSIONS: Final = {
-    1: "without a status",
-    2: "returning a status as text",
+    1: "no status",
+    2: "a status",
+    3: "a text and a status",
     TYPED: "typed handlers",
 }
 
@@ -64,10 +65,11 @@ def call(
         and bytes, arrays of one axis and sequences of numbers (booleans arrive as uint8), dtypes
         (``DataType``, an enumeration of uint8), dictionaries of these with strings as keys, and
         MLIR attributes.
-      api_version: the interface of the native function: 4 for typed handlers, 1 and 2 for the
-        former ones, without and with a returned status, whose only attribute is
-        ``backend_config``.
-      backend_config: text or bytes that a function of ``api_version`` 1 or 2 receives.
+      api_version: the interface of the native function: 4 for typed handlers; for the earlier
+        ones 1 (no status), 2 (a status) and 3 (a text and a status). XLA announces the removal of
+        1 and 2 on CPUs. Mosaic's TPU kernels use 1.
+      backend_config: text or bytes for the earlier interfaces, instead of attributes; on CPUs
+        functions of version 3 receive it.
       operand_layouts, result_layouts: for each array the axes, fastest first; ``None`` is
         row-major.
       input_output_aliases: ``{operand: result}``, results that use the memory of operands. XLA
@@ -200,7 +202,7 @@ def _config(
         if text is not None:
             raise ValueError(
                 f"the call of {target!r} has a backend_config, which typed handlers (api_version "
-                "4) do not receive: pass attributes, or api_version=1 or 2"
+                "4) do not receive: pass attributes, or an earlier api_version"
             )
         return attribute(dict(attributes or {}), f"attributes of {target!r}")
     if attributes:

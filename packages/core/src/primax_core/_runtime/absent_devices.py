@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-
 from .._base.locks import new_rlock
 from . import custom_calls, native_targets, plugin_start, plugins
 from .devices import client_of
@@ -43,7 +42,7 @@ class AbsentDevice:
 
 def compile_only(
     platform: str,
-    target: str | None = None,
+    target: str,
     *,
     library: str | os.PathLike[str] | None = None,
     topology: str | None = None,
@@ -56,7 +55,7 @@ def compile_only(
     Args:
       platform: ``cpu``, ``cuda`` or ``tpu``.
       target: the kind of device. ``cpu``: a processor of this architecture, such as ``x86-64-v3``,
-        with features, as in ``haswell,-fma``; by default this one. ``cuda``: ``sm_90``, or the text
+        with features, as in ``haswell,-fma``. ``cuda``: ``sm_90``, or the text
         of a ``GpuTargetConfigProto``. ``tpu``: a topology such as ``v5e:2x2``.
       library: the path of the plugin's library (``xla_cuda_plugin.so``, ``libtpu.so``); by default
         that of the installed package.
@@ -107,7 +106,7 @@ def compile_for(module: Any, context: Any, device: AbsentDevice, options: Any, n
             return device.raw.client.compile(module.module, devices, options)
     except Exception as e:
         if "No compiler factory" in str(e):
-            _too_old(f"compile for a {device.platform} that it does not run on", e)
+            _too_old("compile for another CPU", e)
         raise
 
 
@@ -150,33 +149,29 @@ def _too_old(what: str, cause: BaseException | None = None) -> NoReturn:
 
 # CPU
 
-_X86: Final = (
+X86: Final = (
     "x86-64 x86-64-v2 x86-64-v3 x86-64-v4 nehalem westmere sandybridge ivybridge haswell broadwell "
     "skylake skylake-avx512 cascadelake cooperlake icelake-server sapphirerapids "
     "znver1 znver2 znver3 znver4"
 ).split()
-_ARM: Final = (
+ARM: Final = (
     "generic cortex-a57 cortex-a72 cortex-a76 neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 "
     "apple-m1 apple-m2"
 ).split()
 _FEATURE: Final = re.compile(r"[+-][a-z0-9_.-]+")
 
 
-def _cpu(target: str | None, library: str | None, topology: str | None) -> tuple[str, Any]:
+def _cpu(target: str, library: str | None, topology: str | None) -> tuple[str, Any]:
     if library is not None or topology is not None:
         raise ValueError("compile_only('cpu') takes neither a library nor a topology")
     described = _jax.get_topology_for_devices([client_of("cpu").local_devices()[0]])
     if not hasattr(described, "serialize"):
-        if target is None:
-            return "this processor", described
         _too_old("compile for another CPU")
-    if target is None:
-        return "this processor", described
     data = described.serialize()
     _, machine = _cpu_parts(data)
     triple, own, features = (machine[n].decode() for n in (1, 2, 3))
     processor, *changes = target.split(",")
-    names = _X86 if triple.startswith("x86_64") else _ARM
+    names = X86 if triple.startswith("x86_64") else ARM
     known = {f[1:] for f in features.split(",")}
     # LLVM ends the process for an unknown processor, and ignores an unknown feature.
     if processor not in (*names, own):
@@ -196,7 +191,7 @@ def _cpu(target: str | None, library: str | None, topology: str | None) -> tuple
 
 
 # jaxlib has no Python class of the topology's protocol buffer; these are its fields.
-_ATTRIBUTES, _VALUE, _MACHINE = 9, 2, 5
+_ATTRIBUTES, _VALUE, _DEVICE, _MACHINE = 9, 2, 1, 5
 
 
 def _cpu_parts(data: bytes) -> tuple[dict[int, bytes], dict[int, bytes]]:
@@ -207,13 +202,15 @@ def _cpu_parts(data: bytes) -> tuple[dict[int, bytes], dict[int, bytes]]:
 
 
 def _with_processor(data: bytes, processor: str, features: str) -> bytes:
-    """The serialized topology with another processor and features."""
+    """The serialized topology with one device, of another processor and features."""
     outer = _pairs(data)
     wrapped = _pairs(dict(outer)[_ATTRIBUTES])
     cpus = _pairs(dict(wrapped)[_VALUE])
     machine = dict(_pairs(dict(cpus)[_MACHINE]))
     machine[2], machine[3] = processor.encode(), features.encode()
-    cpus = [(n, _joined(list(machine.items())) if n == _MACHINE else v) for n, v in cpus]
+    device = next(pair for pair in cpus if pair[0] == _DEVICE)
+    cpus = [device, *(pair for pair in cpus if pair[0] not in (_DEVICE, _MACHINE))]
+    cpus.append((_MACHINE, _joined(list(machine.items()))))
     wrapped = [(n, _joined(cpus) if n == _VALUE else v) for n, v in wrapped]
     return _joined([(n, _joined(wrapped) if n == _ATTRIBUTES else v) for n, v in outer])
 
@@ -285,8 +282,8 @@ _GPU: Final = (
 """Sizes and speeds of an H100; the compiler's choices for other GPUs differ from their own."""
 
 
-def _cuda(target: str | None, library: str | None, topology: str | None) -> tuple[str, Any]:
-    text = target or ""
+def _cuda(target: str, library: str | None, topology: str | None) -> tuple[str, Any]:
+    text = target
     if "gpu_device_info" not in text:
         chip = re.fullmatch(r"sm_(\d+)(\d)", text)
         if chip is None:
@@ -297,16 +294,21 @@ def _cuda(target: str | None, library: str | None, topology: str | None) -> tupl
         text = _GPU.format(major=chip[1], minor=chip[2])
     else:
         target = "a GPU"
-    api = _plugin("cuda", library)
-    return str(target), _jax.get_c_api_topology(
-        api, "", {"target_config": text, "topology": topology or "1x1x1"}
-    )
+    options = {"target_config": text, "topology": topology or "1x1x1"}
+    return target, _topology(_plugin("cuda", library), target, "", options)
 
 
-def _tpu(target: str | None, library: str | None, topology: str | None) -> tuple[str, Any]:
-    if target is None or topology is not None:
-        raise ValueError("the target of tpu is a topology, such as 'v5e:2x2'")
-    return target, _jax.get_c_api_topology(_plugin("tpu", library), target, {})
+def _tpu(target: str, library: str | None, topology: str | None) -> tuple[str, Any]:
+    if topology is not None:
+        raise ValueError("the target of tpu is its topology, such as 'v5e:2x2'")
+    return target, _topology(_plugin("tpu", library), target, target, {})
+
+
+def _topology(api: Any, target: str, name: str, options: dict[str, str]) -> Any:
+    try:
+        return _jax.get_c_api_topology(api, name, options)
+    except Exception as e:
+        raise ValueError(f"the compiler does not accept the target {target!r}: {e}") from e
 
 
 def _plugin(platform: str, library: str | None) -> Any:
@@ -314,6 +316,10 @@ def _plugin(platform: str, library: str | None) -> Any:
     path = library or _installed(platform)
     api = _apis.get((platform, path))
     if api is None:
+        if platform == "tpu" and not plugin_start.has_tpu():
+            # Otherwise libtpu waits for minutes for the metadata server of a TPU machine.
+            os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+            os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
         name = f"{plugin_start.private_name(platform)}_compiler{len(_apis)}"
         api = _apis[platform, path] = _jax.load_pjrt_plugin(name, path, None)
         if platform == "tpu":
@@ -350,5 +356,3 @@ def _installed(platform: str) -> str:
         f"neither the hardware nor its driver: {line}, or pass the path of its library as "
         "library=..."
     )
-
-

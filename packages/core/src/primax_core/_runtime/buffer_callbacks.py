@@ -60,8 +60,8 @@ class Buffer:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = np.asarray(self._raw)
-        # jaxlib's views of operands are writable.
-        array.flags.writeable = self._raw.writeable
+        if not self._raw.writeable:  # jaxlib's view of an operand is writable
+            array.flags.writeable = False
         if dtype is not None and np.dtype(dtype) != array.dtype:
             if copy is False:
                 raise ValueError("a conversion of the dtype needs a copy, but copy=False was given")

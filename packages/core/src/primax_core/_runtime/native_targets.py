@@ -82,12 +82,10 @@ def register(
             _targets.setdefault((name, own), target)
         if not custom_calls.is_provided(name):
             custom_calls.provides_custom_calls(name)(lambda: _register_now(name))
-    renew()
+        renew()
 
 
-def register_type(
-    name: str, type_id: Any, type_info: Any = None, *, platform: str = "cpu"
-) -> None:
+def register_type(name: str, type_id: Any, type_info: Any = None, *, platform: str = "cpu") -> None:
     """Register the type of the state that handlers keep between stages.
 
     Args:
@@ -101,8 +99,7 @@ def register_type(
     """
     _check_name(name, "native type")
     parts = {"type_id": type_id, "type_info": type_info}
-    capsules = {k: _capsule(f"{k} of {name!r}", v) for k, v in parts.items() if v is not None}
-    registration = capsules["type_id"] if type_info is None else capsules
+    registration = {k: _capsule(f"{k} of {name!r}", v) for k, v in parts.items() if v is not None}
     with custom_calls.lock:
         for own in _platforms(platform):
             present = _types.setdefault((name, own), registration)
@@ -110,15 +107,16 @@ def register_type(
                 raise ValueError(
                     f"the native type {name!r} is registered for {own} with other capsules"
                 )
-    renew()
+        renew()
 
 
 def batch_partitionable(name: str) -> None:
     """Declare that a native function treats the examples along leading axes independently, so
     that XLA may divide those axes among devices."""
     _check_name(name, "native function")
-    _partitionable.add(name)
-    renew()
+    with custom_calls.lock:
+        _partitionable.add(name)
+        renew()
 
 
 def include_dir() -> str:
@@ -250,7 +248,8 @@ def _capsule(what: str, value: Any, api_version: int | None = None) -> Any:
     name = _LEGACY_NAME if api_version == 0 else None
     if isinstance(value, ctypes._CFuncPtr):
         new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        new.restype = ctypes.py_object
+        new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
         return new(ctypes.cast(value, ctypes.c_void_p), name, None)
     if type(value).__name__ != "PyCapsule":
         raise TypeError(

@@ -139,6 +139,11 @@ def register_cuda_targets(api, version: int) -> None:
             extension.register_custom_call_target(api, key, value, "CUDA", 1)
 
 
+def has_tpu() -> bool:
+    """Whether this machine has a TPU."""
+    return any(map(os.path.exists, ("/dev/accel0", "/dev/vfio/0", "/dev/vfio/vfio")))
+
+
 def start_tpu(module: str) -> Any:
     """The client of TPUs.
 
@@ -146,7 +151,7 @@ def start_tpu(module: str) -> Any:
       Unavailable: without the library or a device.
     """
     library = beside("libtpu", "libtpu.so")
-    if not any(map(os.path.exists, ("/dev/accel0", "/dev/vfio/0", "/dev/vfio/vfio"))):
+    if not has_tpu():
         raise Unavailable("no TPU was found on this machine")
     name = private_name("tpu")
     _jax.load_pjrt_plugin(name, str(library), None)
