@@ -12,7 +12,7 @@ import pytest
 from primax_core import extend
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "extending"
-MODULES = ("", "elementwise", "traces", "lowering", "runtime", "portable_modules")
+MODULES = ("", "elementwise", "traces", "lowering", "native", "runtime", "portable_modules")
 
 
 def public_names(module: str) -> set[str]:
