@@ -120,8 +120,8 @@ def test_missing_plugins_are_named(monkeypatch):
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
 def test_cuda(target):
     library = os.environ["PRIMAX_TEST_CUDA_LIBRARY"]
-    found = native.compile_only("cuda", target, library=library)
-    compiled = lowered().compile(devices=found)
+    absent = native.compile_only("cuda", target, library=library)
+    compiled = lowered().compile(devices=absent)
     assert "f32[8,8]" in compiled.as_text()
     with pytest.raises(RuntimeError, match=rf"compiled for {target} \(cuda\)"):
         compiled(X)

@@ -30,13 +30,13 @@ _TARGETS: Final = {
 def callback(
     ctx: Any,
     fun: Callable[..., Any],
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any] | None = None,
     *,
     kind: str = "arrays",
     has_side_effect: bool = False,
     ordered: bool = False,
-) -> list[ir.Value]:
+) -> list[ir.Value[Any]]:
     """Call a Python function, in a lowering rule.
 
     Args:
@@ -82,13 +82,13 @@ def callback(
 def emit_callback(
     ctx: Any,
     call: Callable[..., Any],
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any],
     *,
     has_side_effect: bool,
     ordered: bool = False,
     kind: str = "arrays",
-) -> list[ir.Value]:
+) -> list[ir.Value[Any]]:
     """Call a function that XLA calls with arrays or with buffers.
 
     Args:

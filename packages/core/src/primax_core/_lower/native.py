@@ -43,7 +43,7 @@ def column_major(rank: int) -> tuple[int, ...]:
 def call(
     ctx: Any,
     target: str,
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any] | None = None,
     *,
     needs: Sequence[str] | None = None,
@@ -52,7 +52,7 @@ def call(
     api_version: int = TYPED,
     has_side_effect: bool = False,
     **options: Any,
-) -> list[ir.Value]:
+) -> list[ir.Value[Any]]:
     """Call a native function, in a lowering rule.
 
     Args:
@@ -129,7 +129,7 @@ def _function_of(ctx: Any, target: str, jaxpr: Jaxpr) -> ir.Attribute:
 
 def custom_call(
     target: str,
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any],
     *,
     attributes: Mapping[str, Any] | None = None,
@@ -142,7 +142,7 @@ def custom_call(
     tokens: int = 0,
     called_functions: Sequence[ir.Attribute] = (),
     extra_attributes: Mapping[str, Any] | None = None,
-) -> list[ir.Value]:
+) -> list[ir.Value[Any]]:
     """Emit the operation of a :func:`call`.
 
     Args:
@@ -276,11 +276,11 @@ def _check_aliases(
                     f"input_output_aliases of {target!r} has {what} {n}, but there are {count} "
                     f"{what}s (the keys are operands, the values are results)"
                 )
-        given, result = operands[i].type, types[o]
-        if given != result and given.has_static_shape and result.has_static_shape:
+        operand, result = operands[i].type, types[o]
+        if operand != result and operand.has_static_shape and result.has_static_shape:
             raise ValueError(
                 f"result {o} of {target!r}, of type {result}, cannot use the memory of operand "
-                f"{i}, of type {given}: the types differ"
+                f"{i}, of type {operand}: the types differ"
             )
         if tuple(operand_layouts[i]) != tuple(result_layouts[o]):
             raise ValueError(

@@ -74,11 +74,11 @@ def compile_only(
         raise ImportError(f"there is no library of a plugin at {path}")
     with _lock:
         key = (platform, target, path, topology)
-        made = _topologies.get(key)
-        if made is None:
+        named = _topologies.get(key)
+        if named is None:
             # The topology must live as long as its devices.
-            made = _topologies[key] = makers[platform](target, path, topology)
-    name, described = made
+            named = _topologies[key] = makers[platform](target, path, topology)
+    name, described = named
     return [AbsentDevice(platform, name, d) for d in described._make_compile_only_devices()]
 
 

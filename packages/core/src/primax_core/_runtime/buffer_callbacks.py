@@ -55,7 +55,7 @@ class Buffer:
 
     @property
     def writeable(self) -> bool:
-        """Whether it is a result."""
+        """True for results."""
         return self._raw.writeable
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

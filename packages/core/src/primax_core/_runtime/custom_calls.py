@@ -32,7 +32,7 @@ def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[
 
 
 def is_provided(name: str) -> bool:
-    """Whether the custom calls of a name can be registered."""
+    """Return True if the custom calls of a name can be registered."""
     return name in _providers
 
 

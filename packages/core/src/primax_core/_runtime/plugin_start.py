@@ -140,7 +140,7 @@ def register_cuda_targets(api, version: int) -> None:
 
 
 def has_tpu() -> bool:
-    """Whether this machine has a TPU."""
+    """Return True if this machine has a TPU."""
     return any(map(os.path.exists, ("/dev/accel0", "/dev/vfio/0", "/dev/vfio/vfio")))
 
 
