@@ -232,7 +232,7 @@ def _pairs(data: bytes) -> list[tuple[int, Any]]:
         elif tag & 7 == 0:
             pairs.append((tag >> 3, value))
         else:
-            _too_old("describe its CPUs in a form that this version of primax reads")
+            _too_old("describe its CPUs in the form that this library reads")
     return pairs
 
 

@@ -22,7 +22,7 @@ def check_supported() -> None:
         version = ".".join(map(str, JAXLIB_VERSION))
         raise NotImplementedError(
             f"jaxlib {version} cannot call Python functions with buffers: use kind='arrays', or "
-            "install another version of jaxlib that primax supports (0.10.2 to 0.12 can)"
+            "install jaxlib 0.10.2 to 0.12"
         )
 
 
