@@ -31,6 +31,10 @@ class AbsentDevice:
 
     __slots__ = ("platform", "target", "raw")
 
+    platform: str
+    target: str
+    raw: Any
+
     def __init__(self, platform: str, target: str, raw: Any):
         self.platform = platform
         self.target = target
