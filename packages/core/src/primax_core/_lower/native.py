@@ -46,12 +46,17 @@ def call(
     operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any] | None = None,
     *,
-    needs: Sequence[str] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    api_version: int = TYPED,
+    backend_config: str | bytes | None = None,
+    operand_layouts: Layouts | None = None,
+    result_layouts: Layouts | None = None,
+    input_output_aliases: Aliases | None = None,
+    has_side_effect: bool = False,
     ordered: bool = False,
     called_computations: Sequence[Jaxpr] = (),
-    api_version: int = TYPED,
-    has_side_effect: bool = False,
-    **options: Any,
+    extra_attributes: Mapping[str, Any] | None = None,
+    needs: Sequence[str] | None = None,
 ) -> list[ir.Value[Any]]:
     """Call a native function, in a lowering rule.
 
@@ -105,11 +110,16 @@ def call(
         target,
         [*tokens, *operands],
         ctx.out_avals if out_avals is None else out_avals,
+        attributes=attributes,
         api_version=api_version,
-        tokens=len(tokens),
+        backend_config=backend_config,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
+        input_output_aliases=input_output_aliases,
         has_side_effect=has_side_effect or ordered,
+        tokens=len(tokens),
         called_functions=[_function_of(ctx, target, j) for j in called_computations],
-        **options,
+        extra_attributes=extra_attributes,
     )
     ctx.needs.update(needs)
     return ctx.take_tokens(tokens, outs)
