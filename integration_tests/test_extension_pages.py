@@ -12,7 +12,16 @@ import pytest
 from primax_core import extend
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "extending"
-MODULES = ("", "elementwise", "traces", "lowering", "runtime", "references", "portable_modules")
+MODULES = (
+    "",
+    "elementwise",
+    "traces",
+    "lowering",
+    "runtime",
+    "references",
+    "portable_modules",
+    "native",
+)
 
 
 def public_names(module: str) -> set[str]:

@@ -97,8 +97,8 @@ assert "jax" not in sys.modules
 def test_attributes_of_native_calls(value, text):
     with context, unknown_location:
         assert str(native.attribute(value)) == text
-        with pytest.raises(TypeError, match="cannot have attributes of type list"):
-            native.attribute([1])
+        with pytest.raises(TypeError, match="has the type object, which native functions cannot"):
+            native.attribute(object())
 
 
 def test_layouts_and_aliases_of_native_calls():
@@ -106,7 +106,7 @@ def test_layouts_and_aliases_of_native_calls():
     assert native.column_major(2) == (0, 1) and native.column_major(4) == (2, 3, 1, 0)
     aval = ShapedArray((2, 2), np.dtype(np.float32))
     with context, unknown_location, ir.InsertionPoint(ir.Module.create().body):
-        (out,) = native.custom_call("f", [zeros_of(aval)], [aval], aliases={0: 0})
+        (out,) = native.custom_call("f", [zeros_of(aval)], [aval], input_output_aliases={0: 0})
         assert "output_tuple_indices = [], operand_index = 0" in str(out.owner)
-        two = native.custom_call("f", [out], [aval, aval], aliases={1: 0})
+        two = native.custom_call("f", [out], [aval, aval], input_output_aliases={0: 1})
         assert "output_tuple_indices = [1], operand_index = 0" in str(two[0].owner)

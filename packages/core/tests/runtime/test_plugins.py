@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from primax_core._runtime import plugins
+from primax_core._runtime import plugin_start, plugins
 from primax_core._runtime.jaxlib_versions import JAXLIB_VERSION, check_version
 
 CUDA = ("xla_cuda13", "jax_plugins.xla_cuda13")
@@ -73,11 +73,11 @@ def test_a_broken_plugin_warns(installed):
 
 def test_versions_of_plugins():
     own = ".".join(map(str, JAXLIB_VERSION))
-    plugins.check_plugin_version("jax_cuda13_pjrt", own)
-    plugins.check_plugin_version("jax_cuda13_pjrt", own + ".1")
-    plugins.check_plugin_version("jax_cuda13_pjrt", None)
+    plugin_start.check_plugin_version("jax_cuda13_pjrt", own)
+    plugin_start.check_plugin_version("jax_cuda13_pjrt", own + ".1")
+    plugin_start.check_plugin_version("jax_cuda13_pjrt", None)
     with pytest.raises(RuntimeError, match=rf"0\.9\.0 does not belong to jaxlib {own}"):
-        plugins.check_plugin_version("jax_cuda13_pjrt", "0.9.0")
+        plugin_start.check_plugin_version("jax_cuda13_pjrt", "0.9.0")
 
 
 def test_versions_of_jaxlib():
@@ -91,19 +91,19 @@ def test_versions_of_jaxlib():
 def test_cuda_needs_its_library_and_a_device(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(plugins.Unavailable, match="jax_plugin_fake13 is not installed"):
-        plugins._start_cuda("jax_plugin_fake13")
+        plugin_start.start_cuda("jax_plugin_fake13")
     (tmp_path / "jax_plugin_fake13").mkdir()
     (tmp_path / "jax_plugin_fake13" / "__init__.py").write_text("raise SystemExit")
     with pytest.raises(plugins.Unavailable, match=r"xla_cuda_plugin.so does not exist"):
-        plugins._start_cuda("jax_plugin_fake13")
+        plugin_start.start_cuda("jax_plugin_fake13")
     (tmp_path / "jax_plugin_fake13" / "xla_cuda_plugin.so").touch()
-    monkeypatch.setattr(plugins, "_has_nvidia_device", lambda: False)
+    monkeypatch.setattr(plugin_start, "_has_nvidia_device", lambda: False)
     with pytest.raises(plugins.Unavailable, match="no NVIDIA device or driver"):
-        plugins._start_cuda("jax_plugin_fake13")
-    monkeypatch.setattr(plugins, "_has_nvidia_device", lambda: True)
-    monkeypatch.setattr(plugins, "_installed_version", lambda name: "0.9.0")
+        plugin_start.start_cuda("jax_plugin_fake13")
+    monkeypatch.setattr(plugin_start, "_has_nvidia_device", lambda: True)
+    monkeypatch.setattr(plugin_start, "installed_version", lambda name: "0.9.0")
     with pytest.raises(RuntimeError, match="does not belong to jaxlib"):
-        plugins._start_cuda("jax_plugin_fake13")
+        plugin_start.start_cuda("jax_plugin_fake13")
 
 
 def test_order_of_starting_cuda(monkeypatch, tmp_path):
@@ -113,15 +113,19 @@ def test_order_of_starting_cuda(monkeypatch, tmp_path):
         def __getattr__(self, name):
             return lambda *args: (done.append((name, args)), name)[1]
 
-    monkeypatch.setattr(plugins, "_beside", lambda module, file: tmp_path / file)
-    monkeypatch.setattr(plugins, "_has_nvidia_device", lambda: True)
-    monkeypatch.setattr(plugins, "_installed_version", lambda name: None)
-    monkeypatch.setattr(plugins, "_load_nvidia_libraries", lambda v: done.append(("libraries", v)))
-    monkeypatch.setattr(plugins, "_register_cuda_targets", lambda api, v: done.append((api, v)))
-    monkeypatch.setattr(plugins, "_jax", Native())
-    monkeypatch.setattr(plugins, "_register_profiler", lambda api: done.append(("profiler", api)))
-    assert plugins._start_cuda("jax_plugins.xla_cuda13") == "get_c_api_client"
-    name = plugins._private_name("cuda")
+    monkeypatch.setattr(plugin_start, "beside", lambda module, file: tmp_path / file)
+    monkeypatch.setattr(plugin_start, "_has_nvidia_device", lambda: True)
+    monkeypatch.setattr(plugin_start, "installed_version", lambda name: None)
+    monkeypatch.setattr(
+        plugin_start, "_load_nvidia_libraries", lambda v: done.append(("libraries", v))
+    )
+    monkeypatch.setattr(plugin_start, "register_cuda_targets", lambda api, v: done.append((api, v)))
+    monkeypatch.setattr(plugin_start, "_jax", Native())
+    monkeypatch.setattr(
+        plugin_start, "_register_profiler", lambda api: done.append(("profiler", api))
+    )
+    assert plugin_start.start_cuda("jax_plugins.xla_cuda13") == "get_c_api_client"
+    name = plugin_start.private_name("cuda")
     assert [step[0] for step in done] == [
         "libraries", "load_pjrt_plugin", "profiler", "initialize_pjrt_plugin", "get_c_api_client",
         "load_pjrt_plugin",
@@ -134,6 +138,7 @@ def test_custom_calls_of_cuda(monkeypatch):
     import sys
     import types
 
+    monkeypatch.setattr(plugins, "_running", {})
     registered = []
     extension = types.ModuleType("jax_cuda13_plugin.cuda_plugin_extension")
     extension.ffi_types = lambda: {"T": "type"}
@@ -146,7 +151,8 @@ def test_custom_calls_of_cuda(monkeypatch):
     package.__path__ = []
     for m in (package, extension, solver):
         monkeypatch.setitem(sys.modules, m.__name__, m)
-    plugins._register_cuda_targets("api", 13)
+    plugin_start.register_cuda_targets("api", 13)
+    assert plugins.running("cuda") == [("api", extension)]
     assert registered == [
         ("api", "T", "type"),
         ("api", "h", "handler", "CUDA", 1),

@@ -203,11 +203,18 @@ class Lowered(Stage):
         """XLA's cost estimate before optimization."""
         return _compile.hlo_cost(self._module, client_of())
 
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compile for the types and the platform of the lowering."""
+    def compile(
+        self, compiler_options: dict[str, Any] | None = None, *, devices: Any = None
+    ) -> Compiled:
+        """Compile for the types and the platform of the lowering, or for the absent ``devices`` of
+        ``extend.native.compile_only``."""
         options = self._compiler_options
         if compiler_options:
             options = tuple(sorted({**dict(options), **compiler_options}.items()))
+        if devices is not None:
+            from .compile_only import compile_absent
+
+            return compile_absent(self, devices, options)
         sharding = self._sharding or default_sharding()
         jaxpr = self._traced.jaxpr if self._plan is None else self._plan.jaxpr
         avals = self._avals if self._plan is None else jaxpr.in_avals

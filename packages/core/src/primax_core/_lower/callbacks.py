@@ -7,36 +7,99 @@ from typing import Any, Final
 
 from jaxlib.mlir import ir
 
+from .._base.source import summarize_function
+from .._runtime.buffer_callbacks import BufferCall, check_supported
+from .._runtime.host_callbacks import HostCall
 from .context import u64
-from .native import custom_call
+from .native import call as native_call
 
 _TARGETS: Final = {
-    "cpu": "xla_ffi_python_cpu_callback",
-    "cuda": "xla_ffi_python_gpu_callback",
-    "rocm": "xla_ffi_python_gpu_callback",
+    "arrays": {
+        "cpu": "xla_ffi_python_cpu_callback",
+        "cuda": "xla_ffi_python_gpu_callback",
+        "rocm": "xla_ffi_python_gpu_callback",
+    },
+    "buffers": {
+        "cpu": "xla_buffer_python_cpu_callback",
+        "cuda": "xla_buffer_python_gpu_callback",
+        "rocm": "xla_buffer_python_gpu_callback",
+    },
 }
+
+
+def callback(
+    ctx: Any,
+    fun: Callable[..., Any],
+    operands: Sequence[ir.Value[Any]],
+    out_avals: Sequence[Any] | None = None,
+    *,
+    kind: str = "arrays",
+    has_side_effect: bool = False,
+    ordered: bool = False,
+) -> list[ir.Value[Any]]:
+    """Call a Python function, in a lowering rule.
+
+    Args:
+      ctx: the context of the lowering rule.
+      fun: with ``kind="arrays"``, a function of arrays that returns a sequence of arrays, one for
+        each result; their number, shapes and dtypes are checked. With ``kind="buffers"``, a
+        function ``fun(context, *operands, *results)`` of buffers, without copies: it writes the
+        results, which contain arbitrary values before, and returns ``None``. A buffer has
+        ``shape``, ``dtype``, ``ndim``, ``writeable``, is converted by ``np.asarray`` (a view, on a
+        CPU), and is valid during the call only; on a GPU ``context.stream`` is its stream.
+      operands: MLIR values of the equation's operands.
+      out_avals: types of the results; by default those of the equation.
+      has_side_effect, ordered: as for ``call``.
+
+    Returns:
+      The values of the results. An exception of the function is raised where a result is used,
+      with its traceback.
+
+    Raises:
+      NotImplementedError: on platforms, and jaxlib versions, that cannot call Python.
+    """
+    if kind not in _TARGETS:
+        raise ValueError(f"kind is {kind!r}: it is 'arrays' or 'buffers'")
+    if len(operands) != len(ctx.in_avals):
+        raise ValueError(
+            f"the callback receives {len(operands)} operands, but the equation has "
+            f"{len(ctx.in_avals)}"
+        )
+    avals = ctx.out_avals if out_avals is None else out_avals
+    what = f"the native callback {summarize_function(fun)}"
+    tokens = bool(ordered and ctx.tokens(ctx.eqn.effects))
+    function: Callable[..., Any]
+    if kind == "buffers":
+        check_supported()
+        function = BufferCall(fun, len(operands), int(tokens), what)
+    else:
+        function = HostCall(fun, ctx.in_avals, avals, tokens, what)
+    return emit_callback(
+        ctx, function, operands, avals, has_side_effect=has_side_effect, ordered=ordered, kind=kind
+    )
 
 
 def emit_callback(
     ctx: Any,
     call: Callable[..., Any],
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any],
     *,
     has_side_effect: bool,
     ordered: bool = False,
-) -> list[ir.Value]:
-    """Call a function of NumPy arrays that returns a tuple of NumPy arrays.
+    kind: str = "arrays",
+) -> list[ir.Value[Any]]:
+    """Call a function that XLA calls with arrays or with buffers.
 
     Args:
-      call: the function that XLA calls; it checks its own results (``_runtime.host_callbacks``).
+      call: the function, a ``HostCall`` or ``BufferCall``.
       has_side_effect: keep the call even if its results are unused.
       ordered: run it after the block's earlier ordered calls.
 
     Raises:
       NotImplementedError: on platforms that cannot call Python.
     """
-    target = _TARGETS.get(ctx.platform)
+    target = _TARGETS[kind].get(ctx.platform)
     if target is None:
         raise NotImplementedError(
             f"callbacks into Python are not supported on {ctx.platform}: run this part on a CPU or "
@@ -44,13 +107,13 @@ def emit_callback(
         )
     index = len(ctx.callbacks)
     ctx.callbacks.append(call)
-    tokens = ctx.tokens(ctx.eqn.effects) if ordered else []
-    outs = custom_call(
+    return native_call(
+        ctx,
         target,
-        [*tokens, *operands],
+        operands,
         out_avals,
         attributes={"index": u64(index)},
-        tokens=len(tokens),
         has_side_effect=has_side_effect,
+        ordered=ordered,
+        needs=(),
     )
-    return ctx.take_tokens(tokens, outs)

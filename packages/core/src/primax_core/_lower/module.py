@@ -312,9 +312,11 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
 class LoweredModule:
     """A StableHLO module, and the data needed to run it."""
 
-    __slots__ = ("module", "kept_args", "consts", "callbacks", "needs", "name", "formats")
+    __slots__ = (
+        "module", "kept_args", "consts", "callbacks", "needs", "name", "formats", "platform",
+    )  # fmt: skip
 
-    def __init__(self, module, kept_args, consts, callbacks, needs, name, formats=None):
+    def __init__(self, module, kept_args, consts, callbacks, needs, name, formats, platform):
         self.module = module
         self.kept_args = kept_args
         self.consts = consts
@@ -322,6 +324,7 @@ class LoweredModule:
         self.needs = needs
         self.name = name
         self.formats = formats
+        self.platform = platform
 
 
 @monitoring.timed_as(monitoring.LOWER, lambda jaxpr, name, *_, **options: f"jit({name})")
@@ -382,6 +385,7 @@ def lower_module(
             frozenset(ctx.needs),
             name,
             formats,
+            platform,
         )
 
 

@@ -1,42 +1,33 @@
-"""Calls of native functions in StableHLO, with XLA's typed interface
-(``stablehlo.custom_call``).
-"""
+"""Calls of native functions in StableHLO (``stablehlo.custom_call``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxlib.mlir import ir
 
+from .._ir.effects import are_ordered
+from .._ir.jaxpr import Jaxpr
 from .._ir.symbolic_dims import is_static
-from .context import hlo, i32, i64, physical, tensor_type, type_of
+from .._runtime import native_targets
+from .context import hlo, i32, physical, type_of
+from .native_attributes import attribute
 from .shaped import size_values
 
 Aliases = Mapping[int, int]
+Layouts = Sequence[Sequence[int] | None]
 
+TYPED: Final = 4
+"""Version of the interface of typed handlers, which take attributes."""
 
-def attribute(value: Any) -> ir.Attribute:
-    """The attribute that a handler reads as this value.
-
-    Booleans, strings and MLIR attributes are used unchanged; NumPy integers and floats keep their
-    dtype, and Python numbers have 64 bits.
-    """
-    if isinstance(value, ir.Attribute):
-        return value
-    if isinstance(value, (bool, np.bool_)):
-        return ir.BoolAttr.get(bool(value))
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, int):
-        return i64(value)
-    if isinstance(value, (float, np.floating, np.integer)):
-        element = tensor_type((), np.asarray(value).dtype).element_type
-        if isinstance(value, np.integer):
-            return ir.IntegerAttr.get(element, int(value))
-        return ir.FloatAttr.get(element, float(value))
-    raise TypeError(f"a native function cannot have attributes of type {type(value).__name__}")
+_VERSIONS: Final = {
+    1: "no status",
+    2: "a status",
+    3: "a text and a status",
+    TYPED: "typed handlers",
+}
 
 
 def row_major(rank: int) -> tuple[int, ...]:
@@ -49,46 +40,192 @@ def column_major(rank: int) -> tuple[int, ...]:
     return (rank - 2, rank - 1, *range(rank - 3, -1, -1))
 
 
+def call(
+    ctx: Any,
+    target: str,
+    operands: Sequence[ir.Value[Any]],
+    out_avals: Sequence[Any] | None = None,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    api_version: int = TYPED,
+    backend_config: str | bytes | None = None,
+    operand_layouts: Layouts | None = None,
+    result_layouts: Layouts | None = None,
+    input_output_aliases: Aliases | None = None,
+    has_side_effect: bool = False,
+    ordered: bool = False,
+    called_computations: Sequence[Jaxpr] = (),
+    extra_attributes: Mapping[str, Any] | None = None,
+    needs: Sequence[str] | None = None,
+) -> list[ir.Value[Any]]:
+    """Call a native function, in a lowering rule.
+
+    Args:
+      ctx: the context of the lowering rule.
+      target: the name of the native function, see ``register``.
+      operands: MLIR values, row-major unless ``operand_layouts`` differs.
+      out_avals: types of the results; by default those of the equation.
+      attributes: the named attributes that the handler reads (``api_version`` 4): booleans,
+        integers and floats (NumPy scalars keep their dtype, Python numbers have 64 bits), strings
+        and bytes, arrays of one axis and sequences of numbers (booleans arrive as uint8), dtypes
+        (``DataType``, an enumeration of uint8), dictionaries of these with strings as keys, and
+        MLIR attributes.
+      api_version: the interface of the native function: 4 for typed handlers; for the earlier
+        ones 1 (no status), 2 (a status) and 3 (a text and a status). XLA announces the removal of
+        1 and 2 on CPUs. Mosaic's TPU kernels use 1.
+      backend_config: text or bytes for the earlier interfaces, instead of attributes; on CPUs
+        functions of version 3 receive it.
+      operand_layouts, result_layouts: for each array the axes, fastest first; ``None`` is
+        row-major.
+      input_output_aliases: ``{operand: result}``, results that use the memory of operands. XLA
+        copies an operand that is used elsewhere.
+      has_side_effect: keep the call even if its results are unused. The primitive needs an effect
+        with ``keeps`` too, or its equation is removed before lowering.
+      ordered: run the call after the ordered calls before it. The primitive needs an ordered
+        effect.
+      called_computations: jaxprs, emitted as functions of the module, that the call refers to.
+      extra_attributes: attributes of the operation itself, such as ``kernel_name`` or
+        ``mhlo.frontend_attributes``.
+      needs: names that must be provided before the executable is compiled or loaded, by
+        ``register`` or ``provides_custom_calls``; by default the target. ``()`` for targets that
+        XLA or the platform's plugin has itself.
+
+    Returns:
+      The values of the results.
+
+    Raises:
+      TypeError, ValueError: if the parts of the call do not fit; XLA does not check all of them.
+      NotImplementedError: if the target is registered for other platforms or another interface.
+    """
+    if needs is None:
+        native_targets.check_registered(target, ctx.platform, api_version == TYPED)
+        needs = (target,)
+    tokens = ctx.tokens(ctx.eqn.effects) if ordered else []
+    if ordered and not tokens:
+        raise ValueError(
+            f"the call of {target!r} is ordered, but {ctx.eqn.primitive.name} has no ordered "
+            "effect: return one from its effects rule"
+        )
+    outs = custom_call(
+        target,
+        [*tokens, *operands],
+        ctx.out_avals if out_avals is None else out_avals,
+        attributes=attributes,
+        api_version=api_version,
+        backend_config=backend_config,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
+        input_output_aliases=input_output_aliases,
+        has_side_effect=has_side_effect or ordered,
+        tokens=len(tokens),
+        called_functions=[_function_of(ctx, target, j) for j in called_computations],
+        extra_attributes=extra_attributes,
+    )
+    ctx.needs.update(needs)
+    return ctx.take_tokens(tokens, outs)
+
+
+def _function_of(ctx: Any, target: str, jaxpr: Jaxpr) -> ir.Attribute:
+    """The symbol of a jaxpr's function."""
+    if are_ordered(jaxpr.effects):
+        raise ValueError(f"a jaxpr that {target!r} calls has ordered effects")
+    _, symbol, consts = ctx.private_function(jaxpr, f"{target}_computation")
+    if consts:
+        raise ValueError(
+            f"a jaxpr that {target!r} calls closes over arrays: make them arguments of the jaxpr"
+        )
+    return symbol
+
+
 def custom_call(
     target: str,
-    operands: Sequence[ir.Value],
+    operands: Sequence[ir.Value[Any]],
     out_avals: Sequence[Any],
     *,
     attributes: Mapping[str, Any] | None = None,
-    operand_layouts: Sequence[Sequence[int]] | None = None,
-    result_layouts: Sequence[Sequence[int]] | None = None,
-    aliases: Aliases | None = None,
+    api_version: int = TYPED,
+    backend_config: str | bytes | None = None,
+    operand_layouts: Layouts | None = None,
+    result_layouts: Layouts | None = None,
+    input_output_aliases: Aliases | None = None,
     has_side_effect: bool = False,
     tokens: int = 0,
-) -> list[ir.Value]:
-    """Call a registered native function.
+    called_functions: Sequence[ir.Attribute] = (),
+    extra_attributes: Mapping[str, Any] | None = None,
+) -> list[ir.Value[Any]]:
+    """Emit the operation of a :func:`call`.
 
     Args:
-      target: the name of its registration.
-      out_avals: avals of the results.
-      attributes: the named attributes of the handler, see :func:`attribute`.
-      operand_layouts, result_layouts: the axes of each, fastest first; row-major by default.
-      aliases: results that use the memory of operands: ``{result: operand}``.
       tokens: the number of leading operands that are tokens; equally many leading results are.
+      called_functions: the symbols of functions of the module.
     """
     types = [type_of(a) for a in out_avals]
-    if operand_layouts is None:
-        operand_layouts = [row_major(v.type.rank) for v in operands[tokens:]]
-    if result_layouts is None:
-        result_layouts = [row_major(t.rank) for t in types]
+    operand_layouts = _checked_layouts(target, "operand", operand_layouts, operands[tokens:])
+    result_layouts = _checked_layouts(target, "result", result_layouts, types)
+    aliases = dict(input_output_aliases or {})
+    _check_aliases(target, aliases, operands[tokens:], types, operand_layouts, result_layouts)
     if tokens:
         operand_layouts = [*[()] * tokens, *operand_layouts]
         result_layouts = [*[()] * tokens, *result_layouts]
         types = [*[hlo.TokenType.get()] * tokens, *types]
+        aliases = {i + tokens: o + tokens for i, o in aliases.items()}
     shape_operands: list[int] = []
     if not all(is_static(a.shape) for a in out_avals):
         # Additional operands specify the shapes of the results; refinement removes them. It does
         # not support aliases, whose types would change one after the other.
         shape_operands = list(range(len(operands), len(operands) + len(out_avals)))
         shapes = [size_values(physical(a).shape) for a in out_avals]
-        operands, aliases = [*operands, *shapes], None
+        operands, aliases = [*operands, *shapes], {}
         operand_layouts = [*operand_layouts, *[row_major(1)] * len(out_avals)]
-    several = len(types) > 1
+    op = hlo.CustomCallOp(
+        types,
+        list(operands),
+        call_target_name=ir.StringAttr.get(target),
+        has_side_effect=ir.BoolAttr.get(has_side_effect),
+        backend_config=_config(target, api_version, attributes, backend_config),
+        api_version=i32(api_version),
+        called_computations=ir.ArrayAttr.get(list(called_functions)),
+        operand_layouts=_layouts(operand_layouts),
+        result_layouts=_layouts(result_layouts),
+        output_operand_aliases=_alias_attributes(aliases, len(types) > 1),
+    )
+    if shape_operands:
+        indices = ir.DenseElementsAttr.get(np.array(shape_operands, np.int64))
+        op.operation.attributes["indices_of_shape_operands"] = indices
+    for name, value in (extra_attributes or {}).items():
+        if name in op.operation.attributes:
+            raise ValueError(f"the call of {target!r} has an attribute {name} of its own")
+        op.operation.attributes[name] = attribute(value, f"extra attribute {name!r}")
+    return list(op.results)
+
+
+def _config(
+    target: str, api_version: int, attributes: Mapping[str, Any] | None, text: str | bytes | None
+) -> ir.Attribute:
+    """The attributes of a typed handler, or the text for an earlier interface."""
+    if api_version not in _VERSIONS:
+        raise ValueError(
+            f"the call of {target!r} has api_version {api_version!r}; there are "
+            + ", ".join(f"{v} ({what})" for v, what in _VERSIONS.items())
+        )
+    if api_version == TYPED:
+        if text is not None:
+            raise ValueError(
+                f"the call of {target!r} has a backend_config, which typed handlers (api_version "
+                "4) do not receive: pass attributes, or an earlier api_version"
+            )
+        return attribute(dict(attributes or {}), f"attributes of {target!r}")
+    if attributes:
+        raise ValueError(
+            f"the call of {target!r} has attributes, which only typed handlers (api_version 4) "
+            f"receive, but api_version={api_version}: pass a text as backend_config"
+        )
+    if not isinstance(text or "", (str, bytes)):
+        raise TypeError(f"the backend_config of {target!r} is a {type(text).__name__}, not a text")
+    return ir.StringAttr.get(text or "")
+
+
+def _alias_attributes(aliases: Aliases, several: bool) -> ir.Attribute:
     # The op has several results, not a tuple; the aliases call its results a tuple.
     pairs = [
         hlo.OutputOperandAlias.get(
@@ -96,24 +233,9 @@ def custom_call(
             operand_index=operand,
             operand_tuple_indices=[],
         )
-        for out, operand in (aliases or {}).items()
+        for operand, out in aliases.items()
     ]
-    op = hlo.CustomCallOp(
-        types,
-        list(operands),
-        call_target_name=ir.StringAttr.get(target),
-        has_side_effect=ir.BoolAttr.get(has_side_effect),
-        backend_config=ir.DictAttr.get({k: attribute(v) for k, v in (attributes or {}).items()}),
-        api_version=i32(4),
-        called_computations=ir.ArrayAttr.get([]),
-        operand_layouts=_layouts(operand_layouts),
-        result_layouts=_layouts(result_layouts),
-        output_operand_aliases=ir.ArrayAttr.get(pairs),
-    )
-    if shape_operands:
-        indices = ir.DenseElementsAttr.get(np.array(shape_operands, np.int64))
-        op.operation.attributes["indices_of_shape_operands"] = indices
-    return list(op.results)
+    return ir.ArrayAttr.get(pairs)
 
 
 def _layouts(orders: Sequence[Sequence[int]]) -> ir.Attribute:
@@ -121,3 +243,61 @@ def _layouts(orders: Sequence[Sequence[int]]) -> ir.Attribute:
     return ir.ArrayAttr.get(
         [ir.DenseIntElementsAttr.get(np.asarray(o, np.int64), type=index) for o in orders]
     )
+
+
+# Checks
+
+
+def _rank_of(x: Any) -> int:
+    return ir.RankedTensorType(x.type if isinstance(x, ir.Value) else x).rank
+
+
+def _checked_layouts(
+    target: str, what: str, layouts: Layouts | None, arrays: Sequence[Any]
+) -> list[Sequence[int]]:
+    """Layouts of all arrays; XLA ends the process for some that are no permutations."""
+    ranks = [_rank_of(a) for a in arrays]
+    if layouts is None:
+        return [row_major(n) for n in ranks]
+    if len(layouts) != len(ranks):
+        raise ValueError(
+            f"the call of {target!r} has {len(ranks)} {what}s and {len(layouts)} {what}_layouts"
+        )
+    checked: list[Sequence[int]] = []
+    for i, (layout, rank) in enumerate(zip(layouts, ranks)):
+        order = row_major(rank) if layout is None else tuple(map(int, layout))
+        if sorted(order) != list(range(rank)):
+            raise ValueError(
+                f"the layout of {what} {i} of {target!r} is {order}, but it is to contain each of "
+                f"the {rank} axes once, fastest first; row-major is {row_major(rank)}"
+            )
+        checked.append(order)
+    return checked
+
+
+def _check_aliases(
+    target: str, aliases: Aliases, operands: Sequence[Any], types: Sequence[Any],
+    operand_layouts: Sequence[Any], result_layouts: Sequence[Any],
+) -> None:  # fmt: skip
+    for i, o in aliases.items():
+        for what, n, count in (("operand", i, len(operands)), ("result", o, len(types))):
+            if not 0 <= n < count:
+                raise ValueError(
+                    f"input_output_aliases of {target!r} has {what} {n}, but there are {count} "
+                    f"{what}s (the keys are operands, the values are results)"
+                )
+        operand, result = operands[i].type, types[o]
+        if operand != result and operand.has_static_shape and result.has_static_shape:
+            raise ValueError(
+                f"result {o} of {target!r}, of type {result}, cannot use the memory of operand "
+                f"{i}, of type {operand}: the types differ"
+            )
+        if tuple(operand_layouts[i]) != tuple(result_layouts[o]):
+            raise ValueError(
+                f"result {o} of {target!r} cannot use the memory of operand {i}: their layouts "
+                f"are {tuple(result_layouts[o])} and {tuple(operand_layouts[i])}"
+            )
+    if len(set(aliases.values())) != len(aliases):
+        raise ValueError(
+            f"input_output_aliases of {target!r} gives one result the memory of several operands"
+        )

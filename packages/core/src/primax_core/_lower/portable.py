@@ -17,6 +17,7 @@ from jaxlib.mlir.dialects import func, stablehlo
 
 from .._base.errors import InvalidArtifactError
 from .._runtime import lapack_targets as _provides_them  # noqa: F401
+from .._runtime.custom_calls import is_provided
 from .._runtime.jaxlib_versions import (
     JaxRuntimeError,
     deserialize_portable_artifact as deserialize_portable_artifact,
@@ -120,7 +121,8 @@ def is_callback(target: str) -> bool:
 
 def needs_of(targets: Collection[str]) -> set[str]:
     """Names of the native functions to register, see ``_runtime.custom_calls``."""
-    return {"lapack"} if any(map(lapack_calls.is_known, targets)) else set()
+    needs = {t for t in targets if is_provided(t)}
+    return needs | {"lapack"} if any(map(lapack_calls.is_known, targets)) else needs
 
 
 def targets_of(module: ir.Module) -> dict[str, str]:

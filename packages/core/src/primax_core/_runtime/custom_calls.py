@@ -9,12 +9,14 @@ executable loaded from disk that calls a missing target crashes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
+from .._base.identity import ROOT
 from .._base.locks import new_rlock
 
-_providers: dict[str, Callable[[], None]] = {}
-_done: set[str] = set()
-_lock = new_rlock()
+_providers: Final[dict[str, Callable[[], None]]] = {}
+_done: Final[set[str]] = set()
+lock: Final = new_rlock()
 
 
 def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
@@ -29,6 +31,16 @@ def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[
     return register
 
 
+def is_provided(name: str) -> bool:
+    """Return True if the custom calls of a name can be registered."""
+    return name in _providers
+
+
+def renew(names: Iterable[str]) -> None:
+    """Let the providers of these names run again when they are next needed."""
+    _done.difference_update(names)
+
+
 def ensure(names: Iterable[str]) -> None:
     """Register the native functions of these names.
 
@@ -37,11 +49,12 @@ def ensure(names: Iterable[str]) -> None:
     """
     for name in names:
         if name not in _done:
-            with _lock:
+            with lock:
                 if name not in _providers:
                     raise LookupError(
                         f"an executable calls the native functions {name!r}, which no imported "
-                        "package provides. Import the package that created it."
+                        "package provides. Import the package that created it, or register them: "
+                        f"{ROOT}.extend.native.register({name!r}, handler)."
                     )
                 if name not in _done:
                     _providers[name]()

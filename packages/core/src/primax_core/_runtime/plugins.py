@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
-import pathlib
 import sys
 from typing import Any
 
-from .._base.identity import ROOT
 from .._base.source import warn
-from .jaxlib_versions import JAXLIB_VERSION, _jax
 
 _ALIASES = {
     "gpu": ("cuda", "rocm", "gpu"),
@@ -29,6 +24,20 @@ def platforms_named(name: str) -> tuple[str, ...]:
 
 class Unavailable(Exception):
     """A plugin is installed, but its hardware is not available."""
+
+
+_running: dict[str, list[tuple[Any, Any]]] = {}
+
+
+def running(platform: str) -> list[tuple[Any, Any]]:
+    """The started plugins of a platform: the API of each, and the module that registers native
+    functions with it."""
+    return _running.get(platform, [])
+
+
+def note_running(platform: str, api: Any, extension: Any) -> None:
+    """Record a started plugin."""
+    _running.setdefault(platform, []).append((api, extension))
 
 
 def start(requested: list[str]) -> dict[str, Any]:
@@ -96,132 +105,16 @@ def _names_on_path() -> set[str]:
     return names
 
 
-def _private_name(platform: str) -> str:
-    """Name of a loaded plugin: copies of this library, and jax, each use their own."""
-    return f"{ROOT.replace('.', '_')}_{platform}"
+def _start_cuda(module: str) -> Any:
+    from .plugin_start import start_cuda
+
+    return start_cuda(module)
 
 
-def _start_cuda(module: str):
-    library = _beside(module, "xla_cuda_plugin.so")
-    if not _has_nvidia_device():
-        raise Unavailable("no NVIDIA device or driver was found on this machine")
-    version = 13 if "13" in module else 12
-    check_plugin_version(f"jax_cuda{version}_pjrt", _installed_version(f"jax_cuda{version}_pjrt"))
-    _load_nvidia_libraries(version)
-    name = _private_name("cuda")
-    api = _jax.load_pjrt_plugin(name, str(library), None)
-    _register_profiler(api)
-    _jax.initialize_pjrt_plugin(name)
-    from jaxlib import xla_client  # imports the logging module
+def _start_tpu(module: str) -> Any:
+    from .plugin_start import start_tpu
 
-    options = xla_client.generate_pjrt_gpu_plugin_options()
-    client = _jax.get_c_api_client(name, options, None, None)
-    _register_cuda_targets(api, version)
-    return client
-
-
-def _register_profiler(api) -> None:
-    from jaxlib import _profiler
-
-    _profiler.register_plugin_profiler(api)
-
-
-def _beside(module: str, file: str) -> pathlib.Path:
-    """A file in the folder of a module, which is not imported."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise Unavailable(f"module {module} is not installed")
-    path = pathlib.Path(spec.origin).parent / file
-    if not path.exists():
-        raise Unavailable(f"{path} does not exist")
-    return path
-
-
-def _has_nvidia_device() -> bool:
-    nodes = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia")
-    return any(map(os.path.exists, nodes))
-
-
-def _installed_version(distribution: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
-
-
-def check_plugin_version(distribution: str, installed: str | None) -> None:
-    """Raise an error for a plugin of another jaxlib version, which jaxlib does not check.
-
-    Raises:
-      RuntimeError: if the first three numbers of the versions differ.
-    """
-    own = ".".join(map(str, JAXLIB_VERSION))
-    if installed is not None and installed.split(".")[:3] != own.split("."):
-        raise RuntimeError(
-            f"{distribution} {installed} does not belong to jaxlib {own}: "
-            f"pip install '{distribution}=={own}.*'"
-        )
-
-
-def _load_nvidia_libraries(version: int) -> None:
-    import ctypes
-
-    try:
-        spec = importlib.util.find_spec("nvidia")
-    except (ImportError, ValueError):
-        spec = None
-    roots = list(spec.submodule_search_locations or ()) if spec else []
-    folders = [f"cu{version}/lib", "nccl/lib", "nvshmem/lib", "cudnn/lib"]
-    if version == 12:
-        folders = ["*/lib"]
-    pending = [
-        lib
-        for root in roots
-        for folder in folders
-        for lib in sorted(pathlib.Path(root).glob(f"{folder}/*.so*"))
-    ]
-    # Libraries depend on one another in no listed order: repeat until no more can be loaded.
-    while pending:
-        left = []
-        for lib in pending:
-            try:
-                ctypes.CDLL(str(lib), mode=ctypes.RTLD_GLOBAL)
-            except OSError:
-                left.append(lib)
-        if len(left) == len(pending):
-            return
-        pending = left
-
-
-def _register_cuda_targets(api, version: int) -> None:
-    package = f"jax_cuda{version}_plugin"
-    try:
-        extension = importlib.import_module(f"{package}.cuda_plugin_extension")
-    except ImportError:
-        return
-    for key, value in extension.ffi_types().items():
-        extension.register_custom_type(api, key, value)
-    for key, value in extension.ffi_handlers().items():
-        extension.register_custom_call_target(api, key, value, "CUDA", 1)
-    for part in ("_solver", "_linalg", "_sparse", "_prng", "_rnn", "_hybrid", "_triton"):
-        try:
-            module = importlib.import_module(f"{package}.{part}")
-        except ImportError:
-            continue
-        for key, value, *_ in module.registrations().get("CUDA", ()):
-            extension.register_custom_call_target(api, key, value, "CUDA", 1)
-
-
-def _start_tpu(module: str):
-    library = _beside("libtpu", "libtpu.so")
-    if not any(map(os.path.exists, ("/dev/accel0", "/dev/vfio/0", "/dev/vfio/vfio"))):
-        raise Unavailable("no TPU was found on this machine")
-    name = _private_name("tpu")
-    _jax.load_pjrt_plugin(name, str(library), None)
-    _jax.initialize_pjrt_plugin(name)
-    return _jax.get_c_api_client(name, {}, None, None)
+    return start_tpu(module)
 
 
 _STARTERS = {"cuda": _start_cuda, "tpu": _start_tpu}

@@ -7,6 +7,7 @@ versioned by :data:`API_VERSION`:
 - :mod:`~primax_core.extend.traces`: interpreters that run while Python runs;
 - :mod:`~primax_core.extend.lowering`: helpers for lowering rules;
 - :mod:`~primax_core.extend.references`: primitives and indices of references, views;
+- :mod:`~primax_core.extend.native`: native functions, callbacks, absent devices;
 - :mod:`~primax_core.extend.runtime`: operands, compiled library functions, devices, caches;
 - :mod:`~primax_core.extend.portable_modules`: functions as bytes;
 - :mod:`~primax_core.extend.dimensions`: sizes that may be symbolic.
@@ -196,6 +197,7 @@ _MODULES: _Final = (
     "facade",
     "fast_path",
     "lowering",
+    "native",
     "portable_modules",
     "references",
     "runtime",

@@ -213,7 +213,7 @@ def _ormqr_lower_cpu(ctx, a, taus, c, *, left, transpose):
     a = ctx.call(lambda a: columns(a, 0, k), a, in_avals=ctx.in_avals[:1])
     operands = [(a, a_aval), *list(zip((taus, c), ctx.in_avals[1:]))]
     return lapack.call(
-        ctx, "ormqr", operands, ctx.out_avals, {0: 2}, left=left, transpose=transpose
+        ctx, "ormqr", operands, ctx.out_avals, {2: 0}, left=left, transpose=transpose
     )[0]
 
 

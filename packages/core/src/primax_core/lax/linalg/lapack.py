@@ -39,7 +39,7 @@ def call(
     Args:
       routine: the name of the real routine, without the letter of the dtype.
       operands: values with their types.
-      aliases: operands that are overwritten by results.
+      aliases: ``{operand: result}``, operands that are overwritten by results.
       attributes: attributes of jaxlib's wrapper; a string is one of LAPACK's letters.
     """
     dtype = operands[0][1].dtype
@@ -73,7 +73,7 @@ def call_target(
         attributes=attributes,
         operand_layouts=[layout(a) for _, a in operands],
         result_layouts=[layout(a) for a in out_avals],
-        aliases=aliases,
+        input_output_aliases=aliases,
     )
 
 

@@ -132,7 +132,7 @@ def _lower_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_di
     # The transposed equations are solved in place: LAPACK's columns are rows here.
     flipped = [lapack.transposed(v, x) for v, x in ((a, a_aval), (b, b_aval))]
     (out,) = lapack.call(
-        ctx, "trsm", flipped, [flipped[1][1]], {0: 1}, side="R" if left_side else "L",
+        ctx, "trsm", flipped, [flipped[1][1]], {1: 0}, side="R" if left_side else "L",
         uplo="U" if lower else "L", trans_x=kind, diag="U" if unit_diagonal else "N",
     )  # fmt: skip
     return lapack.transposed(out, flipped[1][1])[0]

@@ -1,0 +1,285 @@
+"""Registration of native functions with XLA, and with plugins of other platforms.
+
+A registration is recorded first and starts nothing. It reaches XLA when an executable needs the
+name, see ``custom_calls``: XLA's own table for the CPU, the plugin's table for other platforms.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import pathlib
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from . import custom_calls, plugins
+from .jaxlib_versions import JAXLIB_VERSION, _jax
+
+STAGES: Final = ("instantiate", "prepare", "initialize", "execute")
+
+_PLATFORMS: Final = {"cpu": "Host", "cuda": "CUDA", "rocm": "ROCM"}
+"""XLA's names of the platforms whose handlers can be registered."""
+
+_LEGACY_NAME: Final = b"xla._CUSTOM_CALL_TARGET"
+"""Name of the capsules of functions that are not typed handlers."""
+
+
+class _Target(NamedTuple):
+    """A registered function: its handler, or those of its stages."""
+
+    handlers: Any
+    api_version: int
+    traits: int
+
+
+_targets: Final[dict[tuple[str, str], _Target]] = {}
+_types: Final[dict[tuple[str, str], Any]] = {}
+_partitionable: Final[set[str]] = set()
+_done: Final[set[tuple[Any, ...]]] = set()
+"""Registrations that XLA or a plugin has."""
+
+
+def register(
+    name: str, handler: Any, *, platform: str = "cpu", api_version: int = 1, traits: int = 0
+) -> None:
+    """Register a native function for the custom calls of a target.
+
+    Nothing is started: XLA receives the function when a program that calls it is compiled, or
+    loaded from the disk.
+
+    Args:
+      name: the name of the target. It belongs to the process, so begin it with that of the package.
+      handler: a capsule (``PyCapsule``) with the address of the function, a function of a
+        ``ctypes`` library, or a dictionary of these by stage: ``instantiate``, ``prepare``,
+        ``initialize``, ``execute``. A CPU calls the first and the last.
+      platform: ``cpu``, ``cuda``, ``rocm``, or ``gpu`` for the last two.
+      api_version: 1 for typed handlers (``XLA_FFI_DEFINE_HANDLER``), 0 for functions of the earlier
+        interfaces.
+      traits: the sum of the handler's traits; 1 is "can be captured in a command buffer".
+
+    Raises:
+      ValueError: if the name is registered with another handler, or an argument is not valid.
+    """
+    _check_name(name, "native function")
+    if api_version not in (0, 1):
+        raise ValueError(
+            f"api_version of the native function {name!r} is {api_version!r}: it is 1 for typed "
+            "handlers, 0 for earlier interfaces (the api_version of a call is another number)"
+        )
+    target = _Target(_handlers_of(name, handler, api_version), api_version, int(traits))
+    with custom_calls.lock:
+        for own in _platforms(platform):
+            present = _targets.get((name, own))
+            if present is None and custom_calls.is_provided(name) and not platforms_of(name):
+                raise ValueError(
+                    f"the name {name!r} is used by provides_custom_calls: choose another one"
+                )
+            if present is not None and not _same(present, target):
+                raise ValueError(
+                    f"the native function {name!r} is registered for {own} with another handler: "
+                    "begin its name with that of your package"
+                )
+            _targets.setdefault((name, own), target)
+        if not custom_calls.is_provided(name):
+            custom_calls.provides_custom_calls(name)(lambda: _register_now(name))
+        renew()
+
+
+def register_type(name: str, type_id: Any, type_info: Any = None, *, platform: str = "cpu") -> None:
+    """Register the type of the state that handlers keep between stages.
+
+    Args:
+      name: the name of the type.
+      type_id: capsule of the type's number (``XLA_FFI_TypeId*``), which XLA sets.
+      type_info: capsule of the type's functions (``XLA_FFI_TypeInfo*``), with the deleter.
+      platform: ``cpu``, ``cuda``, ``rocm``, or ``gpu`` for the last two.
+
+    Raises:
+      ValueError: if the name is registered with other capsules.
+    """
+    _check_name(name, "native type")
+    parts = {"type_id": type_id, "type_info": type_info}
+    registration = {k: _capsule(f"{k} of {name!r}", v) for k, v in parts.items() if v is not None}
+    with custom_calls.lock:
+        for own in _platforms(platform):
+            present = _types.setdefault((name, own), registration)
+            if _addresses(present) != _addresses(registration):
+                raise ValueError(
+                    f"the native type {name!r} is registered for {own} with other capsules"
+                )
+        renew()
+
+
+def batch_partitionable(name: str) -> None:
+    """Declare that a native function treats the examples along leading axes independently, so
+    that XLA may divide those axes among devices."""
+    _check_name(name, "native function")
+    with custom_calls.lock:
+        _partitionable.add(name)
+        renew()
+
+
+def include_dir() -> str:
+    """The folder of jaxlib's C and C++ headers, ``xla/ffi/api/ffi.h`` and others.
+
+    Raises:
+      ImportError: if jaxlib is not installed, or without its headers.
+    """
+    spec = importlib.util.find_spec("jaxlib")
+    if spec is None or spec.origin is None:
+        raise ImportError("jaxlib is not installed: pip install 'jaxlib>=0.10.2,<0.13'")
+    folder = pathlib.Path(spec.origin).parent / "include"
+    if not folder.is_dir():
+        raise ImportError(f"this installation of jaxlib has no headers: {folder} does not exist")
+    return str(folder)
+
+
+def platforms_of(name: str) -> list[str]:
+    """The platforms that a native function is registered for."""
+    return [p for n, p in _targets if n == name]
+
+
+def check_registered(name: str, platform: str, typed: bool) -> None:
+    """Raise an error if a target is registered, but not for this platform and interface.
+
+    One that is not registered at all may be before the program is compiled.
+
+    Raises:
+      NotImplementedError: in this case.
+    """
+    target = _targets.get((name, platform))
+    known = platforms_of(name)
+    if target is None and known:
+        raise NotImplementedError(
+            f"the native function {name!r} is registered for {', '.join(known)}, but called on "
+            f"{platform}: register it with platform={platform!r}, or use lower.on({known[0]!r})"
+        )
+    if target is not None and typed != (target.api_version == 1):
+        uses, has = ("a typed handler", "an earlier interface")[:: 1 if typed else -1]
+        raise NotImplementedError(
+            f"the native function {name!r} is called as {uses} (api_version of the call), but "
+            f"registered as {has} (api_version of the registration)"
+        )
+
+
+def renew() -> None:
+    """Let the next executable that needs one of the functions register what is new."""
+    custom_calls.renew([name for name, _ in _targets])
+
+
+def _register_now(name: str) -> None:
+    """Register a name with XLA and with all plugins that run."""
+    for platform in _PLATFORMS:
+        for api, extension in [(None, None)] if platform == "cpu" else plugins.running(platform):
+            for (own, where), registration in _types.items():
+                if where == platform:
+                    _once(("type", own, platform, api), _type, own, registration, api, extension)
+            target = _targets.get((name, platform))
+            if target is not None:
+                key = ("target", name, platform, api)
+                _once(key, _target, name, target, platform, api, extension)
+                if name in _partitionable:
+                    register = _jax.register_custom_call_as_batch_partitionable
+                    _once(("partitionable", name, platform, api), register, name, api)
+
+
+def _once(key: tuple[Any, ...], register: Any, name: str, *args: Any) -> None:
+    if key in _done:
+        return
+    try:
+        register(name, *args)
+    except Exception as e:
+        raise RuntimeError(
+            f"XLA refused the native {key[0]} {name!r} for {key[2]}: {e}\nIf it was built with "
+            "headers of another version, build it with those of the oldest supported jaxlib; this "
+            f"is jaxlib {'.'.join(map(str, JAXLIB_VERSION))}. If another package uses the name, "
+            "choose another one"
+        ) from e
+    _done.add(key)
+
+
+def _type(name: str, registration: Any, api: Any, extension: Any) -> None:
+    if api is None:
+        _jax.register_custom_type(name, registration)
+    else:
+        extension.register_custom_type(api, name, registration)
+
+
+def _target(name: str, target: _Target, platform: str, api: Any, extension: Any) -> None:
+    args = (name, target.handlers, _PLATFORMS[platform], target.api_version, target.traits)
+    if api is None:
+        _jax.register_custom_call_target(*args)
+    else:
+        extension.register_custom_call_target(api, *args)
+
+
+# Handlers
+
+
+def _check_name(name: Any, what: str) -> None:
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise ValueError(f"the name of a {what} is a printable text, not {name!r}")
+
+
+def _platforms(platform: str) -> tuple[str, ...]:
+    own = tuple(p for p in plugins.platforms_named(platform) if p in _PLATFORMS)
+    if platform == "gpu" or platform in own:
+        return own
+    raise ValueError(
+        f"native functions cannot be registered for {platform!r}: the platforms are "
+        f"{', '.join(_PLATFORMS)} and gpu"
+    )
+
+
+def _handlers_of(name: str, handler: Any, api_version: int) -> Any:
+    if not isinstance(handler, Mapping):
+        return _capsule(f"the handler of {name!r}", handler, api_version)
+    unknown = [s for s in handler if s not in STAGES]
+    if unknown or "execute" not in handler or api_version != 1:
+        raise ValueError(
+            f"the handlers of {name!r} are a dictionary with the stages {list(handler)}: the "
+            f"stages are {', '.join(STAGES)}, of which execute is required, and api_version is 1"
+        )
+    return {s: _capsule(f"stage {s} of {name!r}", h, api_version) for s, h in handler.items()}
+
+
+def _capsule(what: str, value: Any, api_version: int | None = None) -> Any:
+    """A capsule of an address."""
+    name = _LEGACY_NAME if api_version == 0 else None
+    if isinstance(value, ctypes._CFuncPtr):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype = ctypes.py_object
+        new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return new(ctypes.cast(value, ctypes.c_void_p), name, None)
+    if type(value).__name__ != "PyCapsule":
+        raise TypeError(
+            f"{what} is a {type(value).__name__}, but it is to be a capsule (PyCapsule) or a "
+            "function of a ctypes library"
+        )
+    has_legacy_name = _name_of(value) == _LEGACY_NAME
+    if api_version is not None and has_legacy_name != (api_version == 0):
+        is_a = "a function of an earlier interface" if has_legacy_name else "a typed handler"
+        raise ValueError(
+            f"{what} is the capsule of {is_a}, to judge by its name {_name_of(value)!r}: register "
+            f"it with api_version={0 if has_legacy_name else 1} (XLA would call it wrongly)"
+        )
+    return value
+
+
+def _name_of(capsule: Any) -> bytes | None:
+    get = ctypes.pythonapi.PyCapsule_GetName
+    get.restype, get.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    return get(capsule)
+
+
+def _addresses(handlers: Any) -> Any:
+    """The addresses in a handler, or in the dictionary of several."""
+    if isinstance(handlers, Mapping):
+        return {k: _addresses(h) for k, h in handlers.items()}
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return get(handlers, _name_of(handlers))
+
+
+def _same(a: _Target, b: _Target) -> bool:
+    return a[1:] == b[1:] and _addresses(a.handlers) == _addresses(b.handlers)
