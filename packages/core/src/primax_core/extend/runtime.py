@@ -9,7 +9,7 @@ from .._api.call_inspection import (
 )
 from .._api.retraces import Change as Change
 from .._base.caches import bounded_cache as bounded_cache, register_cache as register_cache
-from .._base.config import state as state
+from .._base.config import add_choice as add_choice, state as state
 from .._base.locks import new_lock as new_lock
 from .._base.source import (
     api_boundary as api_boundary,
