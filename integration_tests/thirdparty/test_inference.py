@@ -39,7 +39,6 @@ def test_values_and_derivatives():
     np.testing.assert_allclose(vmap(grad(root))(A), 0.5 / np.sqrt(A), rtol=1e-5)
     np.testing.assert_allclose(jit(vmap(grad(grad(root))))(A), -0.25 * A**-1.5, rtol=1e-5)
     np.testing.assert_allclose(jacfwd(root)(A), np.diag(0.5 / np.sqrt(A)), rtol=1e-5)
-    check_grads(lambda a: lax.reduce_sum(root(a), (0,)), (A,), order=2)
 
 
 def test_linear_system_of_a_pytree():
@@ -84,7 +83,7 @@ def test_the_body_is_traced_once_for_eager_calls():
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, jit, vmap, checkpoint])
+@pytest.mark.parametrize("wrap", [lambda f: f, jit, vmap])
 def test_checkify_reports_that_it_did_not_arrive(wrap):
     def diverging(a):
         return fixed_point(lambda a, x: 2.0 * x + a, a, 1.0, max_steps=7)
@@ -162,7 +161,7 @@ def test_handlers_compose_with_transformations():
     np.testing.assert_allclose(most_likely, 9 / 3.01, rtol=1e-4)
 
 
-@pytest.mark.parametrize("wrap", [jit, checkpoint, lambda f: jit(jit(f))])
+@pytest.mark.parametrize("wrap", [jit, checkpoint])
 def test_sites_in_calls(wrap):
     expected = trace(model)(KEY)
     actual = trace(wrap(model))(KEY)

@@ -25,7 +25,7 @@ from primax_core import (
 from primax_core.errors import KeyReuseError
 from primax_core.extend import RuleResultError
 from primax_numpy import random
-from primax_numpy.random import extend
+from primax_numpy.random import _prng_checks, extend
 
 U32 = np.uint32
 
@@ -83,7 +83,7 @@ def registered() -> Iterator[None]:
 # Definition and registration
 
 
-@pytest.mark.parametrize("key_shape", [(1,), (2, 2), (1, 2, 3)])
+@pytest.mark.parametrize("key_shape", [(1,), (1, 2, 3)])
 def test_checks_of_a_good_implementation(key_shape: tuple[int, ...]) -> None:
     extend.check_prng_impl(define("good", key_shape))
 
@@ -207,10 +207,13 @@ def test_checks_report_each_problem() -> None:
 
 
 def test_checks_of_the_platform_generator() -> None:
+    """A batch draws from its first key, which is the only problem."""
     rbg: Any = random.key_dtype("rbg").impl
-    extend.check_prng_impl(rbg, without=["batching"])
-    with pytest.raises(AssertionError, match="batching: random_bits under vmap differs"):
+    with pytest.raises(AssertionError, match="batching: random_bits under vmap differs") as info:
         extend.check_prng_impl(rbg)
+    assert all(line.startswith("  batching: ") for line in str(info.value).splitlines()[1:])
+    others = [name for name in _prng_checks.CHECKS if name != "types"]
+    extend.check_prng_impl(rbg, without=others)
 
 
 # Keys of several axes

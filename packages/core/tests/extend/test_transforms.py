@@ -179,7 +179,7 @@ def test_close_over_gives_the_constants_as_operands():
 
 
 def test_rules_added_after_derivation_are_used():
-    """What is derived from the expansion is in the cache of the jaxpr, not of the primitive."""
+    """Jaxprs derived from the expansion are in the cache of the jaxpr, not of the primitive."""
     late_p = Primitive("late", cache_on=lambda params: params["jaxpr"].cache)
     late_p.rule(expand)(lambda *args, jaxpr: eval_jaxpr(jaxpr, args)[0])
 

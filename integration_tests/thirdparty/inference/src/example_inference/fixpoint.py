@@ -210,7 +210,6 @@ def _contracted(a: Any, x: Any) -> Any:
 def _samples():
     positive: dict[str, float] = {"low": 0.5, "high": 4.0}
     root = lambda a, x: fixed_point(_babylonian, a, x)
-    yield Sample(f32(**positive), f32(**positive)).set(call=root, expect=lambda a, x: np.sqrt(a))
     yield Sample(f32(3, **positive), f32(3, **positive)).set(
         call=root, expect=lambda a, x: np.sqrt(a)
     )

@@ -116,7 +116,6 @@ def _batches(family: Family, source_dim: int | None, dims: tuple[int | None, ...
 def _samples():
     scale: dict[str, float] = {"low": 0.5, "high": 2.0}
     drawn = lambda mean, scale: sample("x", random.key(0), normal, mean, scale)
-    yield Sample(f32(3), f32(3, **scale)).set(call=drawn)
     yield Sample(f32(), f32(2, **scale)).set(call=drawn)
 
     def observed(value: Any, mean: Any, scale: Any) -> Any:

@@ -64,12 +64,12 @@ def check_prng_impl(impl: Implementation, *, without: Collection[str] = ()) -> N
       AssertionError: with each check that failed.
       ValueError: if a name in ``without`` is not that of a check.
     """
-    unknown = sorted(set(without) - set(_CHECKS))
+    unknown = sorted(set(without) - set(CHECKS))
     if unknown:
-        raise ValueError(f"no check is named {unknown[0]!r}; the checks are {', '.join(_CHECKS)}")
+        raise ValueError(f"no check is named {unknown[0]!r}; the checks are {', '.join(CHECKS)}")
     operations = _Operations(impl)
     problems = []
-    for name, check in _CHECKS.items():
+    for name, check in CHECKS.items():
         if name in without:
             continue
         try:
@@ -178,7 +178,7 @@ def _distinct_bits(do: _Operations) -> Iterator[str]:
         yield "all bits of a key are the same"
 
 
-_CHECKS: Final[dict[str, Callable[[_Operations], Iterator[str]]]] = {
+CHECKS: Final[dict[str, Callable[[_Operations], Iterator[str]]]] = {
     "types": _types,
     "determinism": _determinism,
     "batching": _batching,
