@@ -56,7 +56,7 @@ class RuleKind(Generic[R]):
     RuleKind(flops)
     """
 
-    __doc__: Any = _Documentation(__doc__)  # type: ignore[misc]
+    __doc__: Any = _Documentation(__doc__)
 
     __slots__ = (
         "name", "signature", "fallback", "general", "versioned", "version", "doc", "_positional",
