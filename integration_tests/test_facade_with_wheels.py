@@ -94,3 +94,27 @@ def test_readme_example() -> None:
     rows = primax.vmap(derivative)(jnp.stack([x, 2 * x]))
     np.testing.assert_allclose(rows[0], expected, 1e-5, 1e-6)
     assert "tanh" in str(primax.make_jaxpr(energy)(x))
+
+
+def test_define_prng_impl_with_keys_of_several_axes() -> None:
+    """As in the reference, the implementation is not registered by name."""
+    from primax.extend.random import define_prng_impl
+
+    def define(name: str) -> object:
+        return define_prng_impl(
+            key_shape=(2, 2),
+            seed=lambda s: jnp.full((2, 2), s, jnp.uint32),
+            split=lambda k, s: k + jnp.arange(np.prod(s), dtype="uint32").reshape(*s, 1, 1),
+            random_bits=lambda k, w, s: jnp.full(s, k.sum(), f"uint{w}"),
+            fold_in=lambda k, d: k + d,
+            name=name,
+            tag="grid",
+        )
+
+    first, second = define("grid"), define("grid")
+    key = random.key(3, impl=first)
+    assert str(key.dtype) == "key<grid>" and random.bits(key, (2,)).tolist() == [12, 12]
+    assert random.key_data(random.split(key, 5)).shape == (5, 2, 2)
+    assert random.key(3, impl=second).dtype != key.dtype
+    with pytest.raises(ValueError, match="unknown key implementation 'grid'"):
+        random.key(3, impl="grid")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from primax_core import checkpoint, custom_jvp, grad, jit, lax, vmap
-from primax_core.extend import Primitive, RuleState, abstract, expand, hlo, lower
+from primax_core.extend import Primitive, RuleState, abstract, expand, lower
+from primax_core.extend.lowering import hlo
 
 example = pytest.importorskip("example_intervals", reason="the example packages are not installed")
 Interval, bounds, interval = example.Interval, example.bounds, example.interval
@@ -180,6 +181,13 @@ def test_rule_for_a_foreign_primitive():
 def test_unordered_types_raise():
     with pytest.raises(TypeError, match="there are no intervals of complex64"):
         bounds(lambda x: lax.real(lax.conj(lax.complex(x, x))))(between(0, 1))
+
+
+@pytest.mark.parametrize("name", ["hadamard", "intervals", "inference"])
+def test_packages_use_present_names(name):
+    code = ["-W", "error::DeprecationWarning", "-c", f"import example_{name}"]
+    process = subprocess.run([sys.executable, *code], text=True, capture_output=True)
+    assert process.stderr == ""
 
 
 LOOK_AROUND = """

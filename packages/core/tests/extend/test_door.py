@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import subprocess
 import sys
 import types
@@ -96,7 +97,9 @@ OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "ta
 ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
 CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
 MODULES = {
-    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "native", "portable_modules", "references", "runtime", "scalar_evaluation", "traces", "transforms", "versions",
+    "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "native",
+    "portable_modules", "references", "runtime", "scalar_evaluation", "traces", "transforms",
+    "versions",
 }  # fmt: skip
 
 
@@ -418,3 +421,17 @@ def test_parameters_must_be_hashable():
     p.unsupported(transpose, "nothing to transpose")
     with pytest.raises(TypeError, match="cannot be pickled"):
         __import__("pickle").dumps(p)
+
+
+def test_help_of_a_rule_kind_shows_arguments_and_results():
+    kinds = {k: v for k, v in vars(extend).items() if isinstance(v, extend.RuleKind)}
+    assert len(kinds) >= 18
+    for name, kind in kinds.items():
+        text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
+        assert kind.doc and f"Rule kind {name}: {kind.signature}" in text
+        assert f"Register a rule with @primitive.rule({name})." in text
+    assert "tangents: one for each operand" in extend.jvp.__doc__
+    assert extend.lower.on("cuda").doc == extend.lower.doc
+    assert extend.RuleKind.__doc__.startswith("The set of rules of one interpreter.")
+    flops = extend.RuleKind("flops", "() -> int", lambda prim: None, doc="A number.")
+    assert "A number." in flops.__doc__ and "use the fallback, " in flops.__doc__

@@ -337,6 +337,14 @@ def test_one_operation_may_compute_results_and_tangents(fused):
     )
 
 
+def test_a_rule_that_needs_itself_again_is_named():
+    p = Primitive("doubling", multiple_results=True)
+    p.rule(abstract)(lambda *xs: list(xs))
+    p.rule(jvp)(lambda ps, ts: (lambda outs: (outs[: len(ps)], outs[len(ps) :]))(p.bind(*ps, *ts)))
+    with pytest.raises(TypeError, match="the jvp rule of doubling computes results together with"):
+        px.grad(lambda x: p.bind(x)[0])(np.float32(2))
+
+
 def test_a_loop_without_a_known_length_says_so():
     p = Primitive("growing")
     p.rule(abstract)(lambda x: x)

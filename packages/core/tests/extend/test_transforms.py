@@ -14,6 +14,7 @@ from primax_core.extend import (
     Axis,
     Primitive,
     abstract,
+    batch,
     batch_jaxpr,
     close_over,
     dce_jaxpr,
@@ -175,3 +176,18 @@ def test_close_over_gives_the_constants_as_operands():
     jaxpr, consts = close_over(stage(lambda x: [lax.add(x, X)], [F32]))
     assert len(jaxpr.invars) == 2 and not jaxpr.consts and len(consts) == 1
     np.testing.assert_array_equal(eval_jaxpr(jaxpr, [*consts, X])[0], X + X)
+
+
+def test_rules_added_after_derivation_are_used():
+    """Jaxprs derived from the expansion are in the cache of the jaxpr, not of the primitive."""
+    late_p = Primitive("late", cache_on=lambda params: params["jaxpr"].cache)
+    late_p.rule(expand)(lambda *args, jaxpr: eval_jaxpr(jaxpr, args)[0])
+
+    def apply(x):
+        traced = staged(lax.sin, (x,), "late")
+        return late_p.bind(*traced.consts, x, jaxpr=traced.jaxpr)
+
+    names = lambda: [e.primitive.name for e in px.make_jaxpr(px.vmap(apply))(X).eqns]
+    assert names() == ["sin"]
+    late_p.rule(batch)(lambda axis, args, dims, *, jaxpr: (lax.cos(args[0]), dims[0]))
+    assert names() == ["cos"]

@@ -18,15 +18,14 @@ from primax_core.extend import (
     c64,
     dtypes,
     f32,
-    hlo,
     jvp,
     lower,
-    mlir,
     register_internal_path,
     samples,
     transpose,
     typeof,
 )
+from primax_core.extend.lowering import hlo, i64s, tensor_type, type_of
 
 register_internal_path(__file__)
 
@@ -72,10 +71,10 @@ def _lower(ctx, x, *, axis: int):
     step = 1
     while step < n:
         pairs = (*before, n // (2 * step), 2, step, *after)
-        split = hlo.reshape(mlir.tensor_type(pairs, aval.dtype), x)
+        split = hlo.reshape(tensor_type(pairs, aval.dtype), x)
         low, high = (_half(split, pairs, len(before) + 1, i) for i in (0, 1))
         joined = hlo.concatenate([hlo.add(low, high), hlo.subtract(low, high)], len(before) + 1)
-        x = hlo.reshape(mlir.type_of(aval), joined)
+        x = hlo.reshape(type_of(aval), joined)
         step *= 2
     return x
 
@@ -83,7 +82,7 @@ def _lower(ctx, x, *, axis: int):
 def _half(x, shape: tuple[int, ...], place: int, i: int):
     start, limit = [0] * len(shape), list(shape)
     start[place], limit[place] = i, i + 1
-    return hlo.slice(x, mlir.i64s(start), mlir.i64s(limit), mlir.i64s([1] * len(shape)))
+    return hlo.slice(x, i64s(start), i64s(limit), i64s([1] * len(shape)))
 
 
 @hadamard_p.rule(jvp)

@@ -247,6 +247,16 @@ def on_update(name: str, listener: Callable[[Any], None]) -> None:
     _listeners.setdefault(name, []).append(listener)
 
 
+def add_choice(name: str, choice: str) -> None:
+    """Accept another string as the value of an option that has a set of choices.
+
+    >>> from primax_core._base import config
+    >>> config.add_choice("default_prng_impl", "rbg")  # accepted already: nothing changes
+    """
+    with _lock:
+        _option(name).add_choice(choice)
+
+
 def trace_key() -> TraceKey:
     """The interned key of the settings that can change a traced jaxpr."""
     return state.trace_key

@@ -133,6 +133,13 @@ class Option:
             accepted = f"new string config value must be {none}of type str"
         return f"{accepted}, got {value} of type {type(value)} for option {self.name}."
 
+    def add_choice(self, choice: str) -> None:
+        """Accept another string; choices that are accepted already are unchanged."""
+        if self.choices is None:
+            raise ValueError(f"option {self.name} is not restricted to a set of strings")
+        if choice not in self.choices:
+            self.choices = (*self.choices, choice)
+
     def __repr__(self) -> str:
         return f"Option({self.name!r}, {self.kind.__name__}, default={self.default!r})"
 

@@ -78,6 +78,7 @@ class Primitive:
         "derived",
         "types",
         "executables",
+        "stored_elsewhere",
         "_replaced",
         "__weakref__",
     )
@@ -100,6 +101,7 @@ class Primitive:
         self.derived: dict[Any, Any] = cache()
         self.types: dict[Any, Any] = cache()
         self.executables: dict[Any, Any] = cache()
+        self.stored_elsewhere: bool = False  # something derived is in a dict of ``cache_on``
         _all.add(self)
 
     def __repr__(self) -> str:
@@ -210,7 +212,7 @@ class Primitive:
         kind.version += 1
         if kind.versioned:
             return
-        if replaced or self.derived or self.types or self.executables:
+        if replaced or self.stored_elsewhere or self.derived or self.types or self.executables:
             caches.clear_all()
             renew_keys()
 
@@ -219,6 +221,7 @@ class Primitive:
         self.derived.clear()
         self.types.clear()
         self.executables.clear()
+        self.stored_elsewhere = False
 
     # Lookup
 

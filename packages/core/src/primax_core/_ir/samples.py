@@ -20,7 +20,12 @@ import numpy as np
 from .primitive import RuleKind
 
 samples: Final[RuleKind[Callable[[], Iterable[Sample]]]] = RuleKind(
-    "samples", "() -> iterable of Sample"
+    "samples",
+    "() -> iterable of Sample",
+    doc="""Operand types and parameters with which the conformance kit tests the primitive.
+
+    Returns ``Sample`` objects, usually by ``yield``.
+    """,
 )
 
 

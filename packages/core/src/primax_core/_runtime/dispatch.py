@@ -31,7 +31,15 @@ from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
 from .launch import explain_failure, launch
 
-impl: Final[RuleKind[Callable[..., Any]]] = RuleKind("impl", "(*arrays, **params) -> array")
+impl: Final[RuleKind[Callable[..., Any]]] = RuleKind(
+    "impl",
+    "(*arrays, **params) -> array",
+    doc="""The eager implementation in Python, instead of a compiled module.
+
+    arrays: concrete arrays, one for each operand.
+    Returns an array; a list if the primitive has ``multiple_results``.
+    """,
+)
 """Eager implementation in Python, for primitives that XLA does not compute, such as transfers to a
 device. It takes concrete arrays and is optional."""
 

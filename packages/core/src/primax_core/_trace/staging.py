@@ -263,6 +263,7 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
         ) from e
     if cached is not None:
         return cached
+    prim.stored_elsewhere |= prim.cache_on is not None
     for i, a in enumerate(in_avals):
         if type(a) in tracer_classes and not _TAKE_REFS.intersection(prim.rules):
             raise TypeError(

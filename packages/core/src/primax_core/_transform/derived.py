@@ -33,6 +33,7 @@ def derive(
             f"parameters of primitive {prim.name} must be hashable, got {params}"
         ) from e
     if result is None:
+        prim.stored_elsewhere |= prim.cache_on is not None
         result = cache[full] = make()
     return result
 

@@ -85,7 +85,7 @@ def _linearized(trace: LinearizeTrace, prim: Primitive, args: Sequence, params: 
     rule = prim.require(rule_kinds.jvp, "differentiation")
     with set_trace(trace.parent):
         outs, linear, out_mask = linearize_rule(
-            lambda ps, ts: _flat(prim, rule, rule(ps, ts, **params)), primals, mask
+            lambda ps, ts: _flat(prim, rule, rule(ps, ts, **params)), primals, mask, prim
         )
     if not any(out_mask):
         return list(outs)

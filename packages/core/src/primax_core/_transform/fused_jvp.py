@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
+from .._ir.primitive import Primitive
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage_with_aux
 from .linearize import JvpRule, linearize_jaxpr
 from .zeros import Zero, zeros
 
 
+class _Active(threading.local):
+    """The primitives whose rules are being linearized, from the outermost one."""
+
+    primitives: tuple[Primitive, ...] = ()
+
+
+_active: Final = _Active()
+# A primitive may occur in the operation of its own rule. If it is that operation, no level is last.
+_LEVELS: Final = 4
+
+
 def linearize_fused(
-    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool]
+    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool], prim: Primitive
 ) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
     """``linearize_rule`` for a rule that computes results together with tangents.
 
     The rule is linear in the tangents, so its derivative by them, anywhere, is the linear part.
+
+    Raises:
+      TypeError: the rule computes both by its own primitive, whose derivative needs the rule again.
     """
+    outer = _active.primitives
+    if outer.count(prim) >= _LEVELS:
+        raise TypeError(
+            f"the jvp rule of {prim.name} computes results together with tangents by {prim.name} "
+            "itself, so reverse mode needs the rule again and again. Compute the results and the "
+            "tangents by two operations, or add a linearize rule."
+        )
+    _active.primitives = (*outer, prim)
+    try:
+        return _linearized(rule, primals, mask)
+    finally:
+        _active.primitives = outer
+
+
+def _linearized(
+    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool]
+) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
     avals = [typeof(p) for p in primals]
     tangent_avals = [a.tangent_aval() for a, m in zip(avals, mask) if m]
     n = len(primals)

@@ -231,7 +231,7 @@ def linearize_primitive(
             return jvp_results(prim, forward, result, params, avals)
 
         return build_linearized(
-            lambda *primals: linearize_rule(differentiated, primals, mask),
+            lambda *primals: linearize_rule(differentiated, primals, mask, prim),
             avals,
             DebugInfo("linearize", prim.name),
         )
@@ -244,7 +244,7 @@ JvpRule = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 
 
 def linearize_rule(
-    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool]
+    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool], prim: Primitive
 ) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
     """The results of a forward-mode rule, its linear part as a jaxpr with constants, and the mask
     of results with tangents.
@@ -264,7 +264,7 @@ def linearize_rule(
                 from .fused_jvp import linearize_fused
 
                 with set_trace(parent):
-                    return linearize_fused(rule, primals, mask)
+                    return linearize_fused(rule, primals, mask, prim)
             out_mask = [type(t) is not Zero for t in out_tangents]
             linear = trace.finish([t for t in out_tangents if type(t) is not Zero])
     finally:

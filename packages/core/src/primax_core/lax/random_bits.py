@@ -29,7 +29,7 @@ from .elementwise import (
 )
 from .joining import concatenate
 from .reshaping import expand_dims
-from .shapes import canonical_shape
+from .shapes import canonical_shape, tail_of
 from .slicing import index_in_dim, slice_in_dim
 
 # threefry2x32
@@ -94,18 +94,19 @@ for _prim in (random_wrap_p, random_unwrap_p, random_clone_p):
 
 @random_wrap_p.rule(abstract)
 def _random_wrap_abstract(words, *, impl):
-    """Keys from words along the last axis.
+    """Keys from words along the last axes.
 
     ``impl.dtype`` is the dtype of the keys; jaxprs are printed with ``str(impl)``.
     """
     dtype = impl.dtype
     stored = dtype.physical_aval(ShapedArray((), dtype))
-    if (words.dtype, words.shape[-1:]) != (stored.dtype, stored.shape):
+    ndim = words.ndim - stored.ndim
+    if words.dtype != stored.dtype or ndim < 0 or words.shape[ndim:] != stored.shape:
         raise TypeError(
             f"keys of dtype {dtype.name} are made of arrays of type {stored.str_short()}, got "
             f"{words.str_short()}"
         )
-    return ShapedArray(words.shape[:-1], dtype)
+    return ShapedArray(words.shape[:ndim], dtype)
 
 
 @random_unwrap_p.rule(abstract)
@@ -138,7 +139,8 @@ def _random_clone_lower(ctx, keys):
 @random_wrap_p.rule(batch)
 def _random_wrap_batch(axis, args, dims, *, impl):
     (x,), (d,) = args, dims
-    if d == typeof(x).ndim - 1:
+    word_axes = len(tail_of(ShapedArray((), impl.dtype)))
+    if d >= typeof(x).ndim - word_axes:
         x, d = move_axis(x, d, 0, axis.size), 0
     return random_wrap_p.bind(x, impl=impl), d
 

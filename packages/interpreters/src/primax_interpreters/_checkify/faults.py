@@ -32,16 +32,29 @@ from primax_core.extend.traces import derive_from_jaxpr
 from primax_core.lax import add, full, ge, select_n
 
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
-    "faults", "(categories, args, eqn) -> (outs, faults)", versioned=True
+    "faults",
+    "(categories, args, eqn) -> (outs, faults)",
+    versioned=True,
+    doc="""Application of an operation that holds jaxprs, with the faults of these as results.
+
+    categories: the classes of errors that are wanted.
+    args: tracers, one for each operand.
+    eqn: the equation.
+    Returns a list of results and a list of faults.
+    """,
 )
-"""Application of an operation that holds jaxprs, with the faults of these as results: from the
-sites' categories that are wanted, its operands and its equation."""
 
 error_checks: Final[RuleKind[Callable[..., list[Check]]]] = RuleKind(
-    "error_checks", "(args, outs, **params) -> list of checks", versioned=True
+    "error_checks",
+    "(args, outs, **params) -> list of checks",
+    versioned=True,
+    doc="""Run-time checks of an operation, for ``checkify``. Those of the expansion come first.
+
+    args: tracers, one for each operand.
+    outs: a list of results.
+    Returns a list of :class:`Check` objects.
+    """,
 )
-"""Run-time checks of an operation: rules receive operands and results (a list), and return
-:class:`Check` objects."""
 
 
 class Site:

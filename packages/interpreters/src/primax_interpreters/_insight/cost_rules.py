@@ -42,7 +42,12 @@ class Cost(NamedTuple):
 
 
 cost: Final[RuleKind[Callable[..., Cost]]] = RuleKind(
-    "cost", "(in_avals, out_avals, **params) -> Cost", versioned=True
+    "cost",
+    "(in_avals, out_avals, **params) -> Cost",
+    versioned=True,
+    doc="""The cost of an operation, which ``explain`` adds up.
+
+    in_avals, out_avals: the types of the operands and of the results.
+    Returns a :class:`Cost`. Without a rule it is estimated from the expansion or from the types.
+    """,
 )
-"""The costs that ``explain`` adds up. A primitive without a rule is estimated from its expansion
-or from its types."""

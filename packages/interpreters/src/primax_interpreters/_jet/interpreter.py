@@ -48,11 +48,17 @@ from primax_core.extend.traces import (
 from .cse import simplified
 
 taylor: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
-    "taylor", "(primals, series, **params) -> (out, series_out)", versioned=True
+    "taylor",
+    "(primals, series, **params) -> (out, series_out)",
+    versioned=True,
+    doc="""The derivatives of a result along a curve, for ``jet``.
+
+    primals: the operands at 0.
+    series: for each operand its derivatives at 0, first to last, lists of one length; a derivative
+      that is known to be zero is a ``Zero``.
+    Returns the result and the list of its derivatives; with multiple results, a list of each.
+    """,
 )
-"""Values along a curve: ``primals`` are those at 0 and ``series`` the derivatives of each operand
-there, first to last, as lists of one length; a derivative known to be zero is a ``Zero``. The rule
-gives the result and the list of its derivatives (with multiple results, a list of each)."""
 
 Terms: TypeAlias = list[Any] | None
 """Derivatives of a value, ``None`` for those that are zero; ``None`` for one that is constant."""

@@ -15,19 +15,19 @@ from primax_core.extend import state, typeof
 
 from . import _ciphers as ciphers
 from ._ciphers import U32, UNSIGNED, counters, hashed_counts, joined, mixed, stacked
-from ._key_dtypes import KeyDType
+from ._key_dtypes import KeyDType, register_dtype
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Implementation:
-    """A random bit generator. Its functions take one key: ``uint32[words]``.
+    """A random bit generator. Its functions take one key: ``uint32[*key_shape]``.
 
     Attributes:
       name: the public name.
       tag: the abbreviation in dtypes, as in ``key<fry>``.
-      words: the length of a key.
+      key_shape: the shape of the words of a key.
       seed: ``(integer scalar) -> key``.
-      split: ``(key, shape) -> uint32[*shape, words]``.
+      split: ``(key, shape) -> uint32[*shape, *key_shape]``.
       fold_in: ``(key, uint32 scalar) -> key``.
       bits: ``(key, width, shape) -> unsigned integers`` of 8, 16, 32 or 64 bits.
       counted: bits are a function of a counter, so that they are identical on all platforms and
@@ -36,12 +36,17 @@ class Implementation:
 
     name: str
     tag: str
-    words: int
+    key_shape: tuple[int, ...]
     seed: Callable[[Any], Any]
     split: Callable[[Any, tuple[int, ...]], Any]
     fold_in: Callable[[Any, Any], Any]
     bits: Callable[[Any, int, tuple[int, ...]], Any]
     counted: bool = True
+
+    @property
+    def words(self) -> int:
+        """The number of words of a key."""
+        return math.prod(self.key_shape)
 
     @cached_property
     def dtype(self) -> KeyDType:
@@ -217,25 +222,27 @@ def _philox2_bits(key: Any, width: int, shape: tuple[int, ...]) -> Any:
 
 for _implementation in (
     Implementation(
-        "threefry2x32", "fry", 2, _threefry_seed, _threefry_split, _threefry_fold_in,
+        "threefry2x32", "fry", (2,), _threefry_seed, _threefry_split, _threefry_fold_in,
         _threefry_bits,
     ),
     Implementation(
-        "rbg", "rbg", 4, _doubled_seed, _on_halves(_threefry_split),
+        "rbg", "rbg", (4,), _doubled_seed, _on_halves(_threefry_split),
         _on_halves(_threefry_fold_in), _generated, counted=False,
     ),
     Implementation(
-        "unsafe_rbg", "urbg", 4, _doubled_seed, _generated_split, _generated_fold_in,
+        "unsafe_rbg", "urbg", (4,), _doubled_seed, _generated_split, _generated_fold_in,
         _generated, counted=False,
     ),
-    Implementation("threefry4x32", "fry4", 4, _threefry4_seed, *_of_four(ciphers.threefry4x32, 4)),
-    Implementation("philox4x32", "phx4", 2, _philox4_seed, *_of_four(ciphers.philox4x32, 2)),
     Implementation(
-        "philox2x32", "phx2", 1, _philox2_seed, _philox2_split, _philox2_fold_in, _philox2_bits
+        "threefry4x32", "fry4", (4,), _threefry4_seed, *_of_four(ciphers.threefry4x32, 4)
+    ),
+    Implementation("philox4x32", "phx4", (2,), _philox4_seed, *_of_four(ciphers.philox4x32, 2)),
+    Implementation(
+        "philox2x32", "phx2", (1,), _philox2_seed, _philox2_split, _philox2_fold_in, _philox2_bits
     ),
 ):  # fmt: skip
     implementations[_implementation.name] = _implementation
-    _ = _implementation.dtype  # registers the dtype, so that its keys can be unpickled
+    register_dtype(_implementation.dtype)
 
 
 def default_implementation() -> Implementation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, Final
 
 import numpy as np
@@ -22,12 +23,10 @@ class KeyDType(dtypes.ExtendedDType):
         self.impl: Any = impl
         self.name: str = f"key<{impl.tag}>"
         self.itemsize: int = 4 * impl.words
-        _named[impl.name] = self
-        dtypes.extended_dtypes[self.name] = self
 
     def physical_aval(self, aval: ShapedArray) -> ShapedArray:
         """The aval of the words of an array of keys."""
-        return ShapedArray((*aval.shape, self.impl.words), U32)
+        return ShapedArray((*aval.shape, *self.impl.key_shape), U32)
 
     def repr_of(self, array: Any) -> str:
         """The ``repr`` of an array of keys."""
@@ -36,7 +35,7 @@ class KeyDType(dtypes.ExtendedDType):
 
     def full(self, shape: tuple[int, ...], value: Any) -> Array:
         """Keys whose words all equal a number, as for ``zeros`` and ``ones``."""
-        words = lax.full((*shape, self.impl.words), np.asarray(value).astype(U32)[()])
+        words = lax.full((*shape, *self.impl.key_shape), np.asarray(value).astype(U32)[()])
         out: Array = random_wrap_p.bind(words, impl=self.impl)
         return out
 
@@ -52,14 +51,32 @@ class KeyDType(dtypes.ExtendedDType):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.impl.name,)
+        name = self.impl.name
+        if _named.get(name) is not self:
+            raise pickle.PicklingError(
+                f"keys of {name} cannot be pickled: the PRNG is not registered. Register it with "
+                "primax_numpy.random.extend.register_prng_impl, also where the keys are read"
+            )
+        return _restored, (name,)
 
 
 _named: Final[dict[str, KeyDType]] = {}
 
 
+def register_dtype(dtype: KeyDType) -> None:
+    """Register a dtype by name, so that its keys can be pickled and its jaxprs serialized."""
+    _named[dtype.impl.name] = dtype
+    dtypes.extended_dtypes[dtype.name] = dtype
+
+
 def _restored(name: str) -> KeyDType:
-    return _named[name]
+    dtype = _named.get(name)
+    if dtype is None:
+        raise pickle.UnpicklingError(
+            f"pickled keys of the PRNG {name!r}, which is not registered in this process: import "
+            f"the package that defines it first. Registered: {', '.join(map(repr, _named))}"
+        )
+    return dtype
 
 
 def is_key_dtype(dtype: Any) -> bool:

@@ -1,6 +1,6 @@
 """Primitives on arrays of typed keys.
 
-The words of an array of keys are on a last axis that is not part of its shape. Each operation is a
+The words of an array of keys are on last axes that are not part of its shape. Each operation is a
 primitive, so that jaxprs show the use of keys; it expands to operations of the implementation on
 the words.
 """
@@ -8,6 +8,7 @@ the words.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,7 @@ from primax_core.extend import (
 from ._ciphers import U32, UNSIGNED
 from ._implementations import Implementation, implementations
 from ._key_dtypes import KeyDType, is_key_dtype
+from ._key_functions import drawn_bits, folded_in, seeded, split
 
 random_seed_p: Final = Primitive("random_seed")
 random_split_p: Final = Primitive("random_split")
@@ -82,7 +84,7 @@ def _random_seed_abstract(seeds, *, impl):
 
 @random_seed_p.rule(expand)
 def _random_seed_expand(seeds, *, impl):
-    words = _over(impl.seed, typeof(seeds).ndim)(seeds)
+    words = _over(lambda s: seeded(impl, s), typeof(seeds).ndim)(seeds)
     return random_wrap_p.bind(words, impl=impl)
 
 
@@ -99,7 +101,7 @@ def _random_split_abstract(keys, *, shape):
 def _random_split_expand(keys, *, shape):
     aval = typeof(keys)
     impl = aval.dtype.impl
-    words = _over(lambda k: impl.split(k, shape), aval.ndim)(random_unwrap_p.bind(keys))
+    words = _over(lambda k: split(impl, k, shape), aval.ndim)(random_unwrap_p.bind(keys))
     return random_wrap_p.bind(words, impl=impl)
 
 
@@ -119,7 +121,7 @@ def _random_fold_in_abstract(keys, data):
 def _random_fold_in_expand(keys, data):
     key_aval, data_aval = typeof(keys), typeof(data)
     impl = key_aval.dtype.impl
-    fold: Callable[..., Any] = impl.fold_in
+    fold: Callable[..., Any] = partial(folded_in, impl)
     axes = (0 if key_aval.ndim else None, 0 if data_aval.ndim else None)
     for _ in range(max(key_aval.ndim, data_aval.ndim)):
         fold = vmap(fold, in_axes=axes)
@@ -163,7 +165,8 @@ def _random_bits_abstract(keys, *, bit_width, shape):
 def _random_bits_expand(keys, *, bit_width, shape):
     aval = typeof(keys)
     impl = aval.dtype.impl
-    return _over(lambda k: impl.bits(k, bit_width, shape), aval.ndim)(random_unwrap_p.bind(keys))
+    words = random_unwrap_p.bind(keys)
+    return _over(lambda k: drawn_bits(impl, k, bit_width, shape), aval.ndim)(words)
 
 
 # Keys and words
@@ -178,9 +181,15 @@ def check_words(words: Any, impl: Implementation) -> None:
     shape, dtype = getattr(words, "shape", None), getattr(words, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(f"words of keys must be an array of uint32, got {type(words)}")
-    if dtype != U32 or not shape or shape[-1] != impl.words:
+    n = len(impl.key_shape)
+    if dtype != U32 or len(shape) < n or tuple(shape[len(shape) - n :]) != impl.key_shape:
+        expected = (
+            f"{impl.words} words on its last axis"
+            if n == 1
+            else f"words of shape {impl.key_shape} on its last axes"
+        )
         raise TypeError(
-            f"a raw key of {impl.name} is a uint32 array of {impl.words} words on its last axis, "
+            f"a raw key of {impl.name} is a uint32 array of {expected}, "
             f"got {getattr(dtype, 'name', dtype)}{list(shape)}"
         )
 

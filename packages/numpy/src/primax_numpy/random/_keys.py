@@ -108,7 +108,7 @@ def check_keys(name: str, keys: Any) -> tuple[int, ...]:
     except TypeError as e:
         raise TypeError(f"{name}: {e}. Make keys with random.key.") from None
     _report_raw(name)
-    return tuple(shape[:-1])
+    return tuple(shape[: len(shape) - len(default_implementation().key_shape)])
 
 
 def _report_raw(name: str) -> None:
@@ -173,8 +173,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     Args:
       seed: an integer scalar. Without 64-bit types only its low 32 bits are used.
       impl: name of the implementation (``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``,
-        ``"threefry4x32"``, ``"philox4x32"``, ``"philox2x32"``) or a key dtype; by default the
-        option ``default_prng_impl``.
+        ``"threefry4x32"``, ``"philox4x32"``, ``"philox2x32"``, or one registered with
+        ``random.extend``) or a key dtype; by default the option ``default_prng_impl``.
       dtype: a synonym of ``impl``.
 
     Raises:
@@ -230,7 +230,7 @@ def _clone(keys: Any) -> Any:
 
 
 def key_data(keys: Any) -> Array:
-    """The words of keys: ``uint32[*keys.shape, words]``. Raw keys are returned unchanged.
+    """The words of keys: ``uint32[*keys.shape, *key_shape]``. Raw keys are returned unchanged.
 
     >>> key_data(key(3))
     Array([0, 3], dtype=uint32)
@@ -244,11 +244,12 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     """Keys from their words, the inverse of :func:`key_data`.
 
     Args:
-      key_bits_array: ``uint32[..., words]``.
+      key_bits_array: ``uint32[..., *key_shape]``, with the shape of the words of one key last.
       impl, dtype: the implementation, as for :func:`key`.
 
     Raises:
-      TypeError: if the array has another dtype, or the wrong number of words on its last axis.
+      TypeError: if the array has another dtype, or its last axes differ from
+        the words of a key.
 
     >>> wrap_key_data(np.array([0, 42], np.uint32)) == key(42)
     Array(True, dtype=bool)

@@ -5,8 +5,6 @@ Requires the NumPy wheel: ``pip install 'primax[numpy]'``.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,6 +14,7 @@ from .._wheels import wheel as _wheel
 from .core.primitives import threefry2x32_p as threefry2x32_p
 
 _random: Any = _wheel("primax_numpy.random", "numpy")
+_extend: Any = _wheel("primax_numpy.random.extend", "numpy")
 
 
 def _implementation(name: str) -> Any:
@@ -43,33 +42,32 @@ def define_prng_impl(
     """Define a key implementation, for ``random.key(seed, impl=...)``.
 
     Args:
-      key_shape: shape of one key's words; must have one axis.
+      key_shape: shape of one key's words.
       seed: maps an integer scalar to a key, ``uint32[*key_shape]``.
       split: maps a key and a shape to keys, ``uint32[*shape, *key_shape]``.
       random_bits: maps a key, a width of 8, 16, 32 or 64, and a shape to unsigned integers.
       fold_in: maps a key and a ``uint32`` scalar to a key.
       name: the name of the implementation.
-      tag: the tag in printed key types, as in ``key<tag>``; must be unique.
+      tag: the tag in printed key types, as in ``key<tag>``.
+
+    The implementation is passed as ``impl``, as in the reference; its name is not registered. The
+    NumPy wheel registers names: ``primax_numpy.random.extend.register_prng_impl``.
 
     Raises:
-      NotImplementedError: for keys of several axes.
+      TypeError: if an argument has the wrong type.
+      ValueError: if ``key_shape`` has no axis.
     """
-    if len(key_shape) != 1:
-        raise NotImplementedError(
-            f"key_shape={key_shape}: the words of a key have one axis; use "
-            f"({math.prod(key_shape)},) and reshape in the functions"
-        )
-    return dataclasses.replace(
-        threefry_prng_impl,
+    impl = _extend.define_prng_impl(
         name=name,
         tag=tag,
-        words=key_shape[0],
+        key_shape=key_shape,
         seed=seed,
         split=split,
+        random_bits=random_bits,
         fold_in=fold_in,
-        bits=random_bits,
         counted=False,
     )
+    return impl
 
 
 def random_seed(seeds: Any, impl: Any) -> Any:
