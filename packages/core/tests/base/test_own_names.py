@@ -40,8 +40,9 @@ EXCEPTIONS = {
     "_runtime/lapack_targets.py": {"a handler that jax installs": "a fact about jaxlib"},
     "_runtime/plugins.py": {
         "without importing jax": "a fact about jaxlib's plugins",
-        "and jax, each": "a fact about jaxlib's plugins",
     },
+    "_runtime/plugin_start.py": {"and jax, each": "a fact about jaxlib's plugins"},
+    "_runtime/absent_devices.py": {"jax-cuda13-pjrt": "the name of a distribution"},
     "lax/composites.py": {"`jax.custom_jvp`": "compared with the reference"},
 }
 """Phrases by file, with the reason for each."""

@@ -35,7 +35,7 @@ def run_refined(module: bytes, jaxpr: Jaxpr, arguments):
     static = static_shapes.refine(module, [a.aval for a in arrays])
     with context:
         lowered = LoweredModule(
-            ir.Module.parse(static), None, [], [], frozenset({"lapack"}), "refined"
+            ir.Module.parse(static), None, [], [], frozenset({"lapack"}), "refined", None, "cpu"
         )
     specs = [a._spec for a in arrays]
     executable = compiling.load(lowered, jaxpr, specs, device_of(specs), False)
@@ -118,7 +118,9 @@ def test_several_platforms():
     x = np.array([3.0, 1.0, 2.0], np.float32)
     static = static_shapes.refine(module, avals((3,)), platform=0)
     with context:
-        lowered = LoweredModule(ir.Module.parse(static), None, [], [], frozenset(), "refined")
+        lowered = LoweredModule(
+            ir.Module.parse(static), None, [], [], frozenset(), "refined", None, "cpu"
+        )
     array = as_operand(x)
     jaxpr = px.make_jaxpr(lambda v: v)(x)
     specs = [array._spec]
