@@ -464,4 +464,7 @@ def test_errors(wrong):
     with pytest.raises(reference.type) as mine:
         WRONG[wrong](ours, x, i)
     start = str(reference.value).split(". ")[0].split("subtypes")[0]
-    assert str(mine.value).startswith(start[:60])
+    if start.startswith("JAX only supports"):  # the same here, without the name
+        assert start.partition(", got ")[2] in str(mine.value)
+    else:
+        assert str(mine.value).startswith(start[:60])

@@ -57,8 +57,8 @@ def replace(factor):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """The folder of a package of a third party, acme."""
-    folder = tmp_path / "path" / "acme"
+    """The folder of a package of a third party, widgets."""
+    folder = tmp_path / "path" / "widgets"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(INIT)
     (folder / "rules.py").write_text(RULES)
@@ -75,8 +75,8 @@ def run(package: Path, code: str) -> Report:
 
 
 REPLACED = """
-import acme.rules
-acme.rules.replace(2)
+import widgets.rules
+widgets.rules.replace(2)
 report(lax.sin(np.float32(1.5)), lax.cos(np.float32(1.5)))
 """
 
@@ -113,7 +113,7 @@ def test_links_are_lost_if_a_file_of_the_package_changes(package):
 
 def test_primitives_and_parameters_of_the_package(package):
     code = """
-    from acme.rules import Mode, cube_p, triple_p
+    from widgets.rules import Mode, cube_p, triple_p
     f = px.jit(lambda x: triple_p.bind(cube_p.bind(x), mode=Mode.NEGATIVE))
     g = px.jit(lambda x: triple_p.bind(cube_p.bind(x), mode=Mode.PLAIN))
     report(f(np.float32(2)), g(np.float32(2)))
@@ -130,8 +130,8 @@ def test_values_captured_by_rules_join_the_key(package):
 
 def test_an_override_that_was_taken_back_has_other_keys(package):
     code = """
-    import acme.rules
-    with acme.rules.replace(2):
+    import widgets.rules
+    with widgets.rules.replace(2):
         one = lax.sin(np.float32(1.5))
     report(one, lax.sin(np.float32(1.5)))
     """
@@ -153,17 +153,17 @@ def test_a_package_that_is_imported_after_programs_were_compiled(package):
 
 
 @pytest.fixture
-def acme(package, monkeypatch):
+def widgets(package, monkeypatch):
     """The imported package."""
     monkeypatch.setattr(source_fingerprint, "_STARTED", 1 << 63)
     monkeypatch.setattr(source_fingerprint, "_stamp", ("the core",))
     monkeypatch.setattr(source_fingerprint, "_packages", {})
     source_fingerprint.stamp.cache_clear()
     try:
-        yield importlib.import_module("acme.rules")
+        yield importlib.import_module("widgets.rules")
     finally:
         source_fingerprint.stamp.cache_clear()
-        for name in [n for n in sys.modules if n.partition(".")[0] == "acme"]:
+        for name in [n for n in sys.modules if n.partition(".")[0] == "widgets"]:
             del sys.modules[name]
 
 
@@ -174,24 +174,24 @@ def key(fun=lax.cos):
     return cache_key.key_of(px.make_jaxpr(fun)(X), "f", "cpu", (), False)
 
 
-def test_an_override_changes_the_keys_of_all_programs(acme):
+def test_an_override_changes_the_keys_of_all_programs(widgets):
     keys = [key()]
     for factor in (1, 2):
-        with acme.replace(factor):
+        with widgets.replace(factor):
             keys.append(key())
     assert None not in keys and len({*keys}) == 3
     assert key() == keys[0]
 
 
 @pytest.mark.parametrize("trusted_first", [False, True])
-def test_rules_of_other_packages_below_or_above_a_trusted_one(acme, trusted_first):
+def test_rules_of_other_packages_below_or_above_a_trusted_one(widgets, trusted_first):
     def other(ctx, x, **params):
         return x
 
     def replace_by_other():
         return lax.sin_p.override(lower.on("cpu"), other)
 
-    steps = [replace_by_other, lambda: acme.replace(1)]
+    steps = [replace_by_other, lambda: widgets.replace(1)]
     with steps[trusted_first]():
         with steps[not trusted_first]():
             assert key() is None
@@ -199,16 +199,16 @@ def test_rules_of_other_packages_below_or_above_a_trusted_one(acme, trusted_firs
 
 
 @pytest.mark.parametrize("rule", [lambda ctx, x, **_: x, partial(lambda ctx, x, **_: x), print])
-def test_primitives_of_the_package_with_rules_from_elsewhere(acme, rule):
-    with acme.triple_p.override(lower, rule):
+def test_primitives_of_the_package_with_rules_from_elsewhere(widgets, rule):
+    with widgets.triple_p.override(lower, rule):
         assert key() is None
     assert key() is not None
 
 
-def test_closures(acme):
+def test_closures(widgets):
     def made(value):
         source = "def outer(value):\n def rule(ctx, x, **_): return value\n return rule"
-        exec(source, vars(acme), names := {})
+        exec(source, vars(widgets), names := {})
         return names["outer"](value)
 
     def key_with(value):
@@ -216,7 +216,7 @@ def test_closures(acme):
             return key()
 
     same = [1, 1.0, "1", np.float32(1), (1, [2]), {"a": 1}, {1, 2}, np.ones(2), np.dtype("int8"),
-            acme.Mode.PLAIN, acme.Mode, acme._triple, acme.triple_p, len, np, made(3), made(4),
+            widgets.Mode.PLAIN, widgets.Mode, widgets._triple, widgets.triple_p, len, np, made(3), made(4),
             partial(made(3), 1)]  # fmt: skip
     keys = [key_with(value) for value in same]
     assert None not in keys and len({*keys}) == len(keys)
@@ -229,7 +229,7 @@ def test_closures(acme):
         assert key_with(value) is None, value
 
 
-def test_the_abstract_rule_counts_too(acme):
+def test_the_abstract_rule_counts_too(widgets):
     with lax.sin_p.override(abstract, lambda x, **_: x):
         assert key() is None
 
@@ -257,7 +257,7 @@ def test_bad_names(name, message):
         trusted_rules(name)
 
 
-@pytest.mark.parametrize("value", [None, types, Path("acme"), b"acme"])
+@pytest.mark.parametrize("value", [None, types, Path("widgets"), b"widgets"])
 def test_values_that_are_no_names(value):
     with pytest.raises(TypeError, match="expected the name of a package, got"):
         trusted_rules(value)
@@ -271,42 +271,42 @@ def test_namespace_packages(tmp_path, monkeypatch):
         trusted_rules("acme_parts")
 
 
-def test_a_second_call(acme, package):
+def test_a_second_call(widgets, package):
     before = key(), dict(source_fingerprint._packages)
-    importlib.reload(sys.modules["acme"])
+    importlib.reload(sys.modules["widgets"])
     assert (key(), source_fingerprint._packages) == before
     os.utime(package / "rules.py", (1, 1))
-    importlib.reload(sys.modules["acme"])
-    assert source_fingerprint._packages == {"acme": None}
+    importlib.reload(sys.modules["widgets"])
+    assert source_fingerprint._packages == {"widgets": None}
     assert key() is not None  # the package replaces no rule of the core
-    with acme.replace(1):
+    with widgets.replace(1):
         assert key() is None
 
 
-def test_files_that_changed_lately_are_not_trusted(acme, monkeypatch):
+def test_files_that_changed_lately_are_not_trusted(widgets, monkeypatch):
     monkeypatch.setattr(source_fingerprint, "_STARTED", 0)
     monkeypatch.setattr(source_fingerprint, "_packages", {})
-    importlib.reload(sys.modules["acme"])
-    assert source_fingerprint._packages == {"acme": None}
-    assert not source_fingerprint.is_trusted_module("acme.rules")
+    importlib.reload(sys.modules["widgets"])
+    assert source_fingerprint._packages == {"widgets": None}
+    assert not source_fingerprint.is_trusted_module("widgets.rules")
     assert key() is not None
-    with acme.replace(1):
+    with widgets.replace(1):
         assert key() is None
 
 
-def test_names_of_trusted_modules(acme):
+def test_names_of_trusted_modules(widgets):
     for name, expected in {
-        "acme": True, "acme.rules": True, "acme_more": False, "acm": False, "primax_core.lax": True,
+        "widgets": True, "widgets.rules": True, "acme_more": False, "acm": False, "primax_core.lax": True,
         "primax_corelax": False,
     }.items():  # fmt: skip
         assert source_fingerprint.is_trusted_module(name) is expected
     assert not source_fingerprint.is_trusted_module(None)
 
 
-def test_parts_of_a_package_and_helper_modules(acme, package):
+def test_parts_of_a_package_and_helper_modules(widgets, package):
     inner = package / "inner"
     inner.mkdir()
     (inner / "__init__.py").write_text("from . import _helper\n")
     (inner / "_helper.py").write_text(INIT.replace("__name__", "__package__"))
-    importlib.import_module("acme.inner")
-    assert sorted(source_fingerprint._packages) == ["acme", "acme.inner"]
+    importlib.import_module("widgets.inner")
+    assert sorted(source_fingerprint._packages) == ["widgets", "widgets.inner"]
