@@ -147,7 +147,7 @@ class AbsentExecutable:
 
 def _too_old(what: str, cause: BaseException | None = None) -> NoReturn:
     raise NotImplementedError(
-        f"jaxlib {'.'.join(map(str, JAXLIB_VERSION))} cannot {what}: install jaxlib 0.12"
+        f"jaxlib {'.'.join(map(str, JAXLIB_VERSION))} cannot {what}: install jaxlib 0.11"
     ) from cause
 
 
