@@ -307,10 +307,11 @@ def test_multivariate_normal(method: str) -> None:
         (_A[0, :3], _COV, (5, 3)), (_A[0, 0], _COV[0], None), (_A[0, 0], _COV[:, None], (3, 2)),
         (_A[0, 0], _COV, None), (_A[0], _COV[0], None),
     ):  # fmt: skip
-        identical(
-            pnp.random.multivariate_normal(ours, mean, cov, shape, method=method),
-            jax.random.multivariate_normal(theirs, mean, cov, shape, method=method),
-        )
+        # XLA chooses the order in which the product with the factor is summed.
+        mine = pnp.random.multivariate_normal(ours, mean, cov, shape, method=method)
+        other = jax.random.multivariate_normal(theirs, mean, cov, shape, method=method)
+        assert mine.dtype == other.dtype and mine.weak_type == other.weak_type
+        np.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
