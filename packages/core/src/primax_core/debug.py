@@ -1,9 +1,7 @@
 """Values of running functions."""
 
-from typing import NoReturn as _NoReturn
-
 from ._api.debugging import callback as callback, log as log, print as print
-from ._base.moved_names import in_interpreters as _in_interpreters
+from ._base.moved_names import missing as _missing
 from .lax.callbacks.debugging import (
     DebugEffect as DebugEffect,
     OrderedDebugEffect as OrderedDebugEffect,
@@ -16,8 +14,4 @@ _INTERPRETERS = (
     "visualize_sharding",
 )
 
-
-def __getattr__(name: str) -> _NoReturn:
-    if name in _INTERPRETERS:
-        raise _in_interpreters(__name__, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _missing(__name__, _INTERPRETERS)

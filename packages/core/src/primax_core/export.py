@@ -1,7 +1,5 @@
 """Shapes with dimension variables. Export itself is in the wheel of interpreters."""
 
-from typing import NoReturn as _NoReturn
-
 from ._api.symbolic_shapes import (
     SymbolicScope as SymbolicScope,
     is_symbolic_dim as is_symbolic_dim,
@@ -9,7 +7,7 @@ from ._api.symbolic_shapes import (
     symbolic_dim_bounds as symbolic_dim_bounds,
     symbolic_shape as symbolic_shape,
 )
-from ._base.moved_names import in_interpreters as _in_interpreters
+from ._base.moved_names import missing as _missing
 
 _INTERPRETERS = (
     "DisabledSafetyCheck",
@@ -23,8 +21,4 @@ _INTERPRETERS = (
     "register_pytree_node_serialization",
 )
 
-
-def __getattr__(name: str) -> _NoReturn:
-    if name in _INTERPRETERS:
-        raise _in_interpreters(__name__, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _missing(__name__, _INTERPRETERS)

@@ -90,3 +90,12 @@ def test_the_check_detects(line: str) -> None:
 )
 def test_the_check_accepts(line: str) -> None:
     assert not uses(line, {})
+
+
+def test_no_name_of_a_module_stands_more_than_twice() -> None:
+    """A reader who searches for a file by name finds the right one."""
+    folders: dict[str, list[str]] = {}
+    for file in sorted(SOURCES.rglob("*.py")):
+        if file.name != "__init__.py":
+            folders.setdefault(file.name, []).append(str(file.parent.relative_to(SOURCES)))
+    assert {name: those for name, those in folders.items() if len(those) > 2} == {}

@@ -83,6 +83,7 @@ def test_called_computations():
     ("options", "message"),
     [
         ({"api_version": 5}, r"api_version 5; there are 1 \(no status\), 2"),
+        ({"api_version": 1, "backend_config": 0}, "is a int, not a text"),
         ({"backend_config": "x"}, "which typed handlers .api_version 4. do not receive"),
         ({"api_version": 1, "attributes": {"a": 1}}, "pass a text as backend_config"),
         ({"operand_layouts": [(0, 0)]}, r"\(0, 0\).*row-major is \(1, 0\)"),

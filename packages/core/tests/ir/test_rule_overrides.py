@@ -85,6 +85,8 @@ def test_rules_replaced_for_good_are_kept():
     assert p.rules_before(lower) == [second, first]
     assert p.rules_before(lower, second) == [first]
     assert p.rules_before(lower, first) == []
+    with pytest.raises(ValueError, match=r"\.py:\d+ is no lower rule of primitive doubled"):
+        p.rules_before(lower, lax.sin)
     assert p.rules[lower] is third
     assert float(p.bind(X)) == 24
 

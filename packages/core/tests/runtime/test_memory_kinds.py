@@ -90,8 +90,9 @@ def test_offloading_policies(policy, looped):
     offloaded = px.checkpoint(layer, policy=POLICIES[policy])
     expected = px.grad(lambda x: loss(x, layer))(X)
     g = px.grad(lambda x: loss(x, offloaded))
-    np.testing.assert_allclose(g(X), expected, rtol=1e-5)
-    np.testing.assert_allclose(px.jit(g)(X), expected, rtol=1e-5)
+    # 1 - tanh(x)**2 loses digits where tanh is close to 1, so rounding is that of the largest.
+    np.testing.assert_allclose(g(X), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(px.jit(g)(X), expected, rtol=1e-5, atol=1e-6)
     text = px.jit(g).lower(X).as_text()
     assert '_xla_buffer_placement = "pinned_host"' in text
     assert '_xla_buffer_placement = "device"' in text

@@ -180,9 +180,16 @@ class Primitive:
 
         Args:
           rule: the rule in question, by default the present one.
+
+        Raises:
+          ValueError: ``rule`` is not a rule of this kind, or was taken back.
         """
         rules = [*self._replaced.get(kind, ()), self.rules.get(kind)]
-        if rule is not None and rule in rules:
+        if rule is not None:
+            if rule not in rules:
+                raise ValueError(
+                    f"{location_of(rule)} is no {kind.name} rule of primitive {self.name}"
+                )
             del rules[rules.index(rule) + 1 :]
         before = rules[-2::-1]
         if kind.general is not None:

@@ -93,7 +93,7 @@ def check_pair(prim: Primitive, kind: RuleKind[Any], rule: Any, result: Any) -> 
     return result[0], result[1]
 
 
-def check_types(prim: Primitive, kind: RuleKind[Any], rule: Any, result: Any) -> list[Any]:
+def result_avals(prim: Primitive, kind: RuleKind[Any], rule: Any, result: Any) -> list[Any]:
     """The avals that an abstract rule returned."""
     if prim.multiple_results and not is_list(result):
         invalid_result(prim, kind, rule, f"returned {described(result)}")

@@ -14,7 +14,7 @@ from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
 from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
-from .._trace.staging import stage
+from .._trace.staging import stage_with_aux
 from .context import constant, context, func, hlo, i32, ir, type_of, unknown_location
 from .formats import Formats
 from .liveness import (
@@ -25,7 +25,7 @@ from .liveness import (
     live_eqns,
     stored_value,
 )
-from .rule_results import checked
+from .lowered_results import checked
 
 
 class LoweringContext:
@@ -178,14 +178,13 @@ class LoweringContext:
 
 def _stage_flat(fun: Callable, avals: Sequence) -> tuple[Jaxpr, bool]:
     """The jaxpr of a function of arrays, and True if it has a single bare result."""
-    single: list[bool] = []
 
     def flat(*args):
         out = fun(*args)
-        single.append(not isinstance(out, (list, tuple)))
-        return [out] if single[-1] else list(out)
+        single = not isinstance(out, (list, tuple))
+        return [out] if single else list(out), single
 
-    return stage(flat, avals), single[-1]
+    return stage_with_aux(flat, avals)
 
 
 def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> list[ir.Value]:

@@ -220,7 +220,7 @@ def _config(
             f"the call of {target!r} has attributes, which only typed handlers (api_version 4) "
             f"receive, but api_version={api_version}: pass a text as backend_config"
         )
-    if not isinstance(text or "", (str, bytes)):
+    if text is not None and not isinstance(text, (str, bytes)):
         raise TypeError(f"the backend_config of {target!r} is a {type(text).__name__}, not a text")
     return ir.StringAttr.get(text or "")
 

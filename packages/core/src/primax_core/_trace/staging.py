@@ -24,7 +24,7 @@ from .._ir.jaxpr import (
     no_debug_info,
 )
 from .._ir.primitive import Primitive
-from .._ir.rule_results import check_effects, check_types
+from .._ir.rule_results import check_effects, result_avals
 from .._ir.symbolic_dims import Dimension
 from .core import (
     Trace,
@@ -271,7 +271,7 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
                 "where an array is expected. Did you forget to read its value with `ref[...]`?"
             )
     rule = prim.require(rule_kinds.abstract, "tracing")
-    avals = check_types(prim, rule_kinds.abstract, rule, rule(*in_avals, **params))
+    avals = result_avals(prim, rule_kinds.abstract, rule, rule(*in_avals, **params))
     rule = prim.find(rule_kinds.effects)
     effects = no_effects
     if rule is not None:

@@ -114,12 +114,9 @@ def _transpose_fallback(prim, ct, *args, **params):
 @batch.falls_back
 @by_expansion
 def _batch_fallback(prim, axis, args, dims, **params):
-    avals = []
-    for a, d in zip(args, dims):
-        aval = typeof(a)
-        if d is not None:
-            aval = aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
-        avals.append(aval)
+    from .rule_results import example_of
+
+    avals = [typeof(a) if d is None else example_of(typeof(a), d) for a, d in zip(args, dims)]
     batched, out_dims = batch_jaxpr(expanded(prim, avals, params), tuple(dims), axis)
     outs = call_on(state.trace, batched, args)
     return results_of(prim, outs), results_of(prim, out_dims)

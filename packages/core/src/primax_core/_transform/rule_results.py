@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._ir import rules as kinds
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import Eqn, Jaxpr
@@ -13,14 +15,15 @@ from .._ir.rule_results import (
     check_count,
     check_like,
     check_pair,
-    check_types,
     described,
     invalid_result,
     is_list,
+    result_avals,
 )
 from .._ir.rules import RuleKind
 from .._trace.core import is_valid_type, typeof
 from .._trace.staging import infer
+from .batching import batched_aval
 from .zeros import Zero
 
 Rule = Callable[..., Any]
@@ -60,38 +63,27 @@ def batched_results(
     examples = [a if d is None else example_of(a, d) for a, d in zip(avals, dims)]
     out_avals, _ = infer(prim, examples, params)
     outs = _values(prim, kind, rule, outs, len(out_avals), "results")
-    if not prim.multiple_results or out_dims is None or isinstance(out_dims, int):
+    if not prim.multiple_results or out_dims is None or isinstance(out_dims, (int, np.integer)):
         out_dims = [out_dims] * len(outs)
     out_dims = check_count(prim, kind, rule, out_dims, len(outs), "mapped axes")
+    out_dims = [int(d) if isinstance(d, np.integer) else d for d in out_dims]
     for out, dim, expected in zip(outs, out_dims, out_avals):
+        if dim is not None and type(dim) is not int:
+            problem = f"returned {described(dim)} as the mapped axis of a result"
+            invalid_result(prim, kind, rule, problem)
         aval = typeof(out)
-        if dim is None:
-            whole = expected
-        elif type(dim) is not int or not isinstance(aval, ShapedArray):
-            if type(dim) is int:
-                continue
-            invalid_result(
-                prim, kind, rule, f"returned {described(dim)} as the mapped axis of a result"
-            )
-        elif not 0 <= dim < aval.ndim:
+        if not isinstance(aval, ShapedArray) or not isinstance(expected, ShapedArray):
+            continue
+        if dim is not None and not 0 <= dim < aval.ndim:
+            axes = f"the axes 0 to {aval.ndim - 1}" if aval.ndim else "no axes"
             invalid_result(
                 prim, kind, rule,
                 f"returned {dim} as the mapped axis of a result of type {aval.str_short()}, which "
-                f"has the axes 0 to {aval.ndim - 1}" if aval.ndim else
-                f"returned {dim} as the mapped axis of a result of type {aval.str_short()}, which "
-                "has no axes",
+                f"has {axes}",
             )  # fmt: skip
-        elif not isinstance(expected, ShapedArray):
-            continue
-        else:
-            shape = (*expected.shape[:dim], size, *expected.shape[dim:])
-            whole = expected.update(shape=shape)
-        check_like(prim, kind, rule, aval, whole, _mapped(dim))
+        what = "an unbatched result" if dim is None else f"a result with mapped axis {dim}"
+        check_like(prim, kind, rule, aval, batched_aval(expected, dim, size), what)
     return list(outs), tuple(out_dims)
-
-
-def _mapped(dim: int | None) -> str:
-    return "an unbatched result" if dim is None else f"a result with mapped axis {dim}"
 
 
 def example_of(aval: Any, dim: int) -> Any:
@@ -207,7 +199,7 @@ def expansion_results(
     kind = kinds.expand
     abstract = prim.rules.get(kinds.abstract)
     if abstract is not None and type(abstract) is not kinds.Unsupported:
-        out_avals = check_types(prim, kinds.abstract, abstract, abstract(*avals, **params))
+        out_avals = result_avals(prim, kinds.abstract, abstract, abstract(*avals, **params))
         outs = _values(prim, kind, rule, result, len(out_avals), "results")
         for out, expected in zip(outs, out_avals):
             check_like(prim, kind, rule, typeof(out), expected, "a result")

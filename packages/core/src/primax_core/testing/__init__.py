@@ -21,5 +21,7 @@ from .gradients import check_grads as check_grads
 from .gradients import check_jvp as check_jvp
 from .gradients import check_vjp as check_vjp
 from .gradients import numerical_jvp as numerical_jvp
+from .gradients import random_tangent as random_tangent
+from .tolerance import mismatches as mismatches
 from .verdicts import Report as Report
 from .verdicts import Verdict as Verdict
