@@ -1,5 +1,8 @@
 """Shapes with dimension variables. Export itself is in the wheel of interpreters."""
 
+from collections.abc import Callable as _Callable
+from typing import NoReturn as _NoReturn
+
 from ._api.symbolic_shapes import (
     SymbolicScope as SymbolicScope,
     is_symbolic_dim as is_symbolic_dim,
@@ -21,4 +24,4 @@ _INTERPRETERS = (
     "register_pytree_node_serialization",
 )
 
-__getattr__ = _missing(__name__, _INTERPRETERS)
+__getattr__: _Callable[[str], _NoReturn] = _missing(__name__, _INTERPRETERS)
