@@ -60,6 +60,9 @@ def jvp(
     trace = JVPTrace(parent, fun)
     ins = [_with_tangent(trace, p, t, i) for i, (p, t) in enumerate(zip(leaves, tangent_leaves))]
     aux_parts: tuple = ()
+    scopes = state.name_stack
+    if parent is not None:
+        state.name_stack = (*scopes, "jvp()")
     try:
         with set_trace(trace):
             out = fun(*tree_unflatten(in_tree, ins))
@@ -73,6 +76,7 @@ def jvp(
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
+        state.name_stack = scopes
     if state.check_tracer_leaks:
         del ins, out, outs
         check_leaks(trace, f"of differentiation of {describe(fun)}")

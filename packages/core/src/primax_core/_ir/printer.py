@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base.source import summarize
 from . import dtypes
 from .atoms import DropVar, JaxprType, Literal, Var, jaxprs_in
 
@@ -154,8 +155,12 @@ class _Printer:
 
     def eqn(self, eqn: Eqn, used: set | None = None) -> list[str]:
         operands = "".join(f" {self.var(v)}" for v in eqn.invars)
-        scope = f"[{'/'.join(eqn.ctx)}]" if self.name_stack and eqn.ctx else ""
-        note = f" # {eqn.source_info}" if self.source_info and eqn.source_info else ""
+        scope = ""
+        if self.name_stack and eqn.ctx:
+            from .name_stack import joined
+
+            scope = f"[{joined(eqn.ctx)}]"
+        note = f" # {summarize(eqn.source)}" if self.source_info and eqn.source else ""
         outvars = [
             self.var(v, True) if used is None or v in used else f"_:{v.aval.str_short()}"
             for v in eqn.outvars

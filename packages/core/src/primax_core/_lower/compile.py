@@ -18,7 +18,7 @@ from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
-from .._runtime.jaxlib_versions import _jax
+from .._runtime.jaxlib_versions import _hlo, _jax
 from .._runtime.sharding import device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
@@ -89,6 +89,7 @@ def compile_jaxpr(
     platform = platform_of(devs[0])
     formats = Formats.of(jaxpr, in_specs, in_layouts, out_layouts, out_kinds)
     keyed = disk.is_on(devs) and formats is None
+    keyed = keyed and not state.compilation_cache_include_metadata_in_key
     key = key_of(jaxpr, name, platform, donated, keep_unused) if keyed else None
     loaded = None if key is None else _recall(key, devs, compiler_options, name)
     if loaded is None:
@@ -169,15 +170,18 @@ def compile_module(
         with mlir.context:
             with monitoring.timed(monitoring.COMPILE, f"jit({lowered.name})"):
                 raw = devs[0].client.compile_and_load(
-                    lowered.module, _jax.DeviceList(devs), options, lowered.callbacks
+                    lowered.located(), _jax.DeviceList(devs), options, lowered.callbacks
                 )
             loaded = Loaded(raw, from_bytes=True)
     else:
-        bytecode = mlir.bytecode(lowered.module)
-        digest = digest_of(bytecode)
+        if state.compilation_cache_include_metadata_in_key:
+            program = None
+            digest = digest_of(mlir.bytecode(lowered.located()))
+        else:
+            digest = lowered.digest()
 
         def make() -> Loaded:
-            new = _compile_or_fetch(lowered, bytecode, digest, devs, options)
+            new = _compile_or_fetch(lowered, digest, devs, options)
             _loaded[digest, devs, compiler_options] = new
             return new
 
@@ -193,15 +197,14 @@ _flights: Final = SingleFlight()
 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
-def _compile_or_fetch(
-    lowered: LoweredModule, bytecode: bytes, digest: bytes, devs, options
-) -> Loaded:
+def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> Loaded:
     location = disk.executable_location(digest, devs, options) if disk.is_on(devs) else None
     raw = None if location is None else _fetch(location, devs, options)
     if raw is not None:
         return Loaded(raw, from_bytes=True)
     started = time.perf_counter()
     # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
+    bytecode = mlir.bytecode(lowered.located())
     loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
     if location is not None:
         seconds = time.perf_counter() - started
@@ -234,13 +237,13 @@ def executable_bytes(
     if not loaded.from_bytes:
         return client.serialize_executable(loaded.raw)
     options = make_options(devs, compiler_options)
-    bytecode = mlir.bytecode(lowered.module)
-    location = (
-        disk.executable_location(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
-    )
+    location = None
+    if disk.is_on(devs):
+        location = disk.executable_location(lowered.digest(), devs, options)
     stored = None if location is None else disk.stored(location)
     if stored is not None:
         return stored
+    bytecode = mlir.bytecode(lowered.located())
     return client.serialize_executable(client.compile_and_load(bytecode, devs, options))
 
 
@@ -321,8 +324,15 @@ def make_options(devs: tuple, overrides: tuple = ()):
 def hlo_computation(lowered: LoweredModule):
     """jaxlib's HLO computation of a lowered module."""
     return _jax.mlir.mlir_module_to_xla_computation(
-        mlir.bytecode(lowered.module), use_tuple_args=False, return_tuple=False
+        mlir.bytecode(lowered.located()), use_tuple_args=False, return_tuple=False
     )
+
+
+def hlo_text(lowered: LoweredModule, metadata: bool) -> str:
+    """The HLO of a lowered module, before optimization."""
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = metadata
+    return hlo_computation(lowered).as_hlo_module().to_string(options)
 
 
 def hlo_cost(lowered: LoweredModule, client) -> dict[str, float]:

@@ -30,7 +30,7 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
             if not nonzero:
                 continue
             if node.at is not None:
-                state.name_stack, state.source = node.at
+                state.name_stack, state.source = transposed_scopes(here[0], node.at[0]), node.at[1]
             if node.backward is not None:
                 input_cts = node.backward(node.residuals, node_cts)
                 pairs = [(t, c) for t, c in zip(node.inputs, input_cts) if c is not None]
@@ -47,6 +47,24 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
     finally:
         state.name_stack, state.source = here
     return [cts.get(t) for t in ins]
+
+
+def transposed_scopes(outer: tuple[str, ...], scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """The scopes of the transpose of an operation.
+
+    Args:
+      outer: the scopes of the transposition.
+      scopes: the scopes of the operation.
+
+    >>> transposed_scopes(("a",), ("a", "jvp()", "b"))
+    ('a', 'transpose()', 'jvp()', 'b')
+    """
+    n = 0
+    for one, other in zip(outer, scopes):
+        if one != other:
+            break
+        n += 1
+    return (*outer, "transpose()", *scopes[n:])
 
 
 def transpose_jaxpr(
@@ -208,7 +226,7 @@ def _not_linear(
         return error
     operands = ", ".join(str(i) for i, is_lin in enumerate(linear_args) if is_lin)
     return SymbolicOperandError(
-        f"{eqn.primitive.name}, on line {source.summarize(eqn.source_info)}, is not linear in its "
+        f"{eqn.primitive.name}, on line {source.summarize(eqn.source)}, is not linear in its "
         f"operands {operands}, so it cannot be transposed. A jvp rule must be linear in its "
         "tangents: the tangents may be scaled by functions of the primals and added, but not "
         "multiplied with each other."
