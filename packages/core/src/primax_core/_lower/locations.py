@@ -1,8 +1,8 @@
 """Source locations and names of the operations of a lowered module.
 
 Lowering writes a module without locations: its bytecode is the key of the caches, so equal programs
-from different lines share an executable. What it records besides is a trail: for each equation, the
-value that its rule returned. :func:`locate` turns the trail into MLIR locations when they are
+from different lines share an executable. Besides, it records the value that the rule of each
+equation returned. :func:`locate` sets the MLIR locations when they are
 needed: for a compilation, which is much slower, and for text.
 
 The name of an operation is ``jit(f)/scope/sin``. Operations of private functions have names
@@ -12,7 +12,7 @@ relative to the call, because XLA prepends the name of the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .._base import pytree, source
 from .._ir.jaxpr import jaxprs_in
@@ -28,38 +28,67 @@ _REGIONS: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
 _CHECKPOINTS: Final = ("checkpoint", "remat2", "remat")
 
 
-class Record:
-    """One lowered equation: its position among other equations, and what its rule returned.
+class Body:
+    """The equations of a lowered jaxpr.
 
     Attributes:
-      eqn: the equation; ``None`` for the body of a private function.
-      parent: the record of the equation that contains it, or ``None``.
-      located: the source location of the equation is that of the operation; a jaxpr of the library
-        has the location of its call.
-      out: a value or several.
+      located: the equations have the source locations of their operations. A jaxpr of the library,
+        which many lines share, has the location of the equation that contains it.
+      parent, eqn: the jaxpr and the equation in it that contain this one, or ``None``.
+      entries: each equation, followed by what its rule returned: a value or several. While an
+        equation is lowered, it is the last entry.
+      is_function: the body is an outer layer around that of a private function.
     """
 
-    __slots__ = ("eqn", "parent", "located", "out")
+    __slots__ = ("located", "parent", "eqn", "entries", "is_function")
 
-    def __init__(self, eqn: Any, parent: Record | None, located: bool):
-        self.eqn = eqn
+    def __init__(self, jaxpr: Any, parent: Body | None):
+        self.is_function = jaxpr is None
+        self.located: bool = jaxpr is not None and jaxpr.debug_info.filename is not None
         self.parent = parent
-        self.located = located
-        self.out: Any = None
+        self.entries: list[Any] = []
+        self.eqn: Any = parent.entries[-1] if parent is not None and parent.entries else None
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The scopes of the current equation. They are relative in a private function, because XLA
+        prepends the scopes of its calls."""
+        body: Body | None = self
+        scope: tuple[str, ...] = ()
+        while body is not None and not body.is_function:
+            scope = body.entries[-1].ctx + scope
+            body = body.parent
+        return scope
 
 
-def scopes_of(trail: Sequence[Record]) -> bytes:
+class Record(NamedTuple):
+    """An equation and the body that contains it."""
+
+    eqn: Any
+    body: Body
+
+    @property
+    def parent(self) -> Record | None:
+        """The equation around the body, in the same function."""
+        body = self.body
+        if body.parent is None or body.parent.is_function:
+            return None
+        return Record(body.eqn, body.parent)
+
+
+def scopes_of(bodies: Sequence[Body]) -> bytes:
     """The named scopes of a module, for its digest; empty without named scopes."""
     scopes = []
-    for i, record in enumerate(trail):
-        if record.eqn.ctx:
-            names = without_transforms(record.eqn.ctx)
-            if names:
-                scopes.append((i, names))
+    for i, body in enumerate(bodies):
+        for j, eqn in enumerate(body.entries[::2]):
+            if eqn.ctx:
+                names = without_transforms(eqn.ctx)
+                if names:
+                    scopes.append((i, j, names))
     return repr(scopes).encode() if scopes else b""
 
 
-def locate(module: Any, trail: Sequence[Record], name: str, arg_names: Sequence[Any]) -> None:
+def locate(module: Any, bodies: Sequence[Body], name: str, arg_names: Sequence[Any]) -> None:
     """Set the locations of a module's operations and of the arguments of ``main``.
 
     Args:
@@ -68,11 +97,13 @@ def locate(module: Any, trail: Sequence[Record], name: str, arg_names: Sequence[
     """
     with context:
         owners: dict[Any, Record] = {}
-        for record in trail:
-            outs = record.out
-            for value in (outs,) if isinstance(outs, ir.Value) else outs or ():
-                if isinstance(value, ir.OpResult):
-                    owners.setdefault(value.owner.operation, record)
+        for body in reversed(bodies):  # inner bodies first
+            entries = body.entries
+            for i in range(0, len(entries), 2):
+                outs = entries[i + 1]
+                for value in (outs,) if isinstance(outs, ir.Value) else outs:
+                    if isinstance(value, ir.OpResult):
+                        owners.setdefault(value.owner.operation, Record(entries[i], body))
         writer = _Writer(owners)
         for function in module.body.operations:
             is_main = function.operation.attributes["sym_name"].value == "main"
@@ -126,11 +157,12 @@ class _Writer:
           prefix: the scopes of the block.
           owner: the record of the operation that the block is a region of.
         """
-        record = None
+        record, location = None, self.location(prefix, None, owner)
         # The value of an equation is the result of its last operation.
         for op in reversed([op.operation for op in block.operations]):
-            record = self.owners.get(op, record)
-            location = self.location(prefix, record, owner)
+            ending = self.owners.get(op)
+            if ending is not None:
+                record, location = ending, self.location(prefix, ending, owner)
             regions = op.regions
             if len(regions) != 0:
                 names = _REGIONS.get(op.name)
@@ -141,7 +173,9 @@ class _Writer:
                     # The regions' names begin with that of the operation: otherwise XLA prepends
                     # it when it makes functions of them.
                     scopes = (*prefix, *_scopes(record, owner), "", names[0])
-                    location = self.named(joined(scopes), _source(record))
+                    looped = self.named(joined(scopes), _source(record))
+                    if op.location == self.unknown:
+                        op.location = looped
                     for i, region in enumerate(regions):
                         for inner in region.blocks:
                             self.block(inner, (*scopes, names[1](i)), record)
@@ -194,7 +228,7 @@ def _scopes(record: Record, owner: Record | None) -> tuple[str, ...]:
     """The scopes around an equation, inside of ``owner``."""
     parent = record.parent
     scopes: tuple[str, ...] = ()
-    if parent is not None and parent is not owner and parent.eqn is not None:
+    if parent is not None and parent != owner:
         scopes = _scopes(parent, owner)
         if parent.eqn.primitive.name in _CHECKPOINTS:
             scopes += ("", "checkpoint")
@@ -202,11 +236,11 @@ def _scopes(record: Record, owner: Record | None) -> tuple[str, ...]:
 
 
 def _name(prefix: tuple[str, ...], record: Record, owner: Record | None) -> str:
-    parent = record.parent
-    while not record.located and parent is not None and parent is not owner:
-        if parent.eqn is None or jaxprs_in(parent.eqn.params):
+    while not record.body.located:
+        parent = record.parent
+        if parent is None or parent == owner or jaxprs_in(parent.eqn.params):
             break
-        record, parent = parent, parent.parent  # an operation of the expansion of a primitive
+        record = parent  # an operation of the expansion of a primitive
     eqn = record.eqn
     scopes = prefix + _scopes(record, owner)
     if eqn.primitive.name == "jit":
@@ -217,18 +251,22 @@ def _name(prefix: tuple[str, ...], record: Record, owner: Record | None) -> str:
 
 def _source(record: Record | None) -> source.Source | None:
     """The innermost known location in user code."""
-    while record is not None:
-        if record.located and record.eqn is not None and record.eqn.source:
-            return tuple(record.eqn.source)  # type: ignore[return-value]
-        record = record.parent
-    return None
+    if record is None:
+        return None
+    eqn, body = record
+    while True:
+        if body.located and eqn.source:
+            return tuple(eqn.source)  # type: ignore[return-value]
+        if body.parent is None:
+            return None
+        eqn, body = body.eqn, body.parent
 
 
-def note_position(error: Exception, record: Record) -> None:
-    """Add the equation and its source location to an error of its lowering rule."""
+def note_position(error: Exception, body: Body, eqn: Any) -> None:
+    """Add an equation and its source location to an error of its lowering rule."""
     text = "The error occurred while lowering "
     notes = getattr(error, "__notes__", ())
     if not any(note.startswith(text) for note in notes):
-        at = _source(record)
+        at = _source(Record(eqn, body))
         where = f", traced on line {source.summarize(at)}" if at else ""
-        error.add_note(f"{text}{record.eqn.primitive.name}{where}.")
+        error.add_note(f"{text}{eqn.primitive.name}{where}.")

@@ -26,7 +26,7 @@ from .liveness import (
     live_eqns,
     stored_value,
 )
-from .locations import Record, locate, note_position, scopes_of
+from .locations import Body, locate, note_position, scopes_of
 from .lowered_results import checked
 
 
@@ -39,20 +39,19 @@ class LoweringContext:
       platform_kinds: rule kinds to try for this platform, the most specific first.
       broadcasts: broadcast values of the current block, by value and shape.
       needs: names of the native functions that the module calls, see ``_runtime.custom_calls``.
-      scope: the named scopes of the current equation, including those of the enclosing equations.
       token: the token for the next ordered effect of the current block. A rule that emits such an
         effect sets a new token; a rule with regions passes it in and out of them
         (:meth:`tokens`, :meth:`take_tokens`).
       mark: a suffix of the name of each equation's operations, by which ``explain`` finds them.
       sharding: the placement of the executable, if it is known.
       symbolic: the jaxpr has symbolic dimensions (see ``_lower.shaped``).
-      record, trail: the current equation and those before it, for :mod:`_lower.locations`.
+      body, bodies: the current jaxpr and all lowered ones, for :mod:`_lower.locations`.
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope",
-        "token", "mark", "sharding", "symbolic", "record", "trail", "_rules", "_inlined",
+        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts",
+        "token", "mark", "sharding", "symbolic", "body", "bodies", "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -68,18 +67,22 @@ class LoweringContext:
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
         self.broadcasts: dict[tuple, ir.Value] = {}
-        self.scope: tuple[str, ...] = ()
         self.token: ir.Value | None = None
         self.mark: Callable[[Any], str] | None = None
         self.symbolic = False
-        self.record: Record | None = None
-        self.trail: list[Record] = []
+        self.body: Body | None = None
+        self.bodies: list[Body] = []
         self._rules: dict[Any, Callable] = {}
         self._inlined: dict[tuple, tuple] = {}
         special = (rule_kinds.lower.on(platform),)
         if platform in ("cuda", "rocm"):
             special += (rule_kinds.lower.on("gpu"),)
         self.platform_kinds = (*special, rule_kinds.lower)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The named scopes of the current equation, including those of enclosing equations."""
+        return () if self.body is None else self.body.scope
 
     def rule(self, prim) -> Callable:
         """The lowering rule of a primitive on this platform."""
@@ -210,8 +213,10 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
 
     saved = ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts
     ctx.broadcasts = {}
-    scope, parent, trail = ctx.scope, ctx.record, ctx.trail
-    located = jaxpr.debug_info.filename is not None  # others are shared by many lines
+    outer = ctx.body
+    body = ctx.body = Body(jaxpr, outer)
+    ctx.bodies.append(body)
+    append = body.entries.append
     rules = ctx._rules
     for eqn in live_eqns(jaxpr):
         operands, in_avals = [], []
@@ -222,21 +227,18 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         ctx.out_avals = [v.aval for v in eqn.outvars]
         ctx.eqn = eqn
         rule = rules.get(eqn.primitive) or ctx.rule(eqn.primitive)
-        if eqn.ctx:
-            ctx.scope = scope + eqn.ctx
-        ctx.record = record = Record(eqn, parent, located)
+        append(eqn)
         try:
             if ctx.mark is None:
-                out = record.out = rule(ctx, *operands, **eqn.params)
-                trail.append(record)
+                out = rule(ctx, *operands, **eqn.params)
             else:
                 name = "/".join((*ctx.scope, eqn.primitive.name)) + ctx.mark(eqn)
                 with ir.Location.name(name, context=context):
                     out = rule(ctx, *operands, **eqn.params)
         except Exception as error:
-            note_position(error, record)
+            note_position(error, body, eqn)
             raise
-        ctx.scope = scope
+        append(out)
         if ctx.symbolic:
             out = fitted_results(eqn, out)
         if eqn.primitive.multiple_results:
@@ -245,7 +247,7 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         else:
             env[eqn.outvars[0]] = out
     ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts = saved
-    ctx.record = parent
+    ctx.body = outer
     return [read(v) for v in jaxpr.outvars]
 
 
@@ -309,15 +311,14 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
         ip=ir.InsertionPoint(ctx.module.body), visibility="private",
     )  # fmt: skip
     arguments = list(function.add_entry_block().arguments)
-    saved = ctx.hoisted, ctx.scope, ctx.token, ctx.record
-    ctx.record = Record(None, ctx.record, False)
+    saved = ctx.hoisted, ctx.token, ctx.body
+    ctx.body = Body(None, ctx.body)
     ctx.token = arguments.pop(0) if ordered else None
-    # XLA prepends the scope of each call to those of the function's own operations.
-    ctx.hoisted, ctx.scope = dict(zip(consts, arguments)), ()
+    ctx.hoisted = dict(zip(consts, arguments))
     with ir.InsertionPoint(function.entry_block), unknown_location:
         outs = lower_body(ctx, jaxpr, arguments[len(consts) :])
         func.ReturnOp([*([ctx.token] if ordered else []), *outs])
-    ctx.hoisted, ctx.scope, ctx.token, ctx.record = saved
+    ctx.hoisted, ctx.token, ctx.body = saved
     return function
 
 
@@ -329,12 +330,13 @@ class LoweredModule:
 
     __slots__ = (
         "module", "kept_args", "consts", "callbacks", "needs", "name", "formats", "platform",
-        "jaxpr", "_trail", "_key",
+        "jaxpr", "_bodies", "_key",
     )  # fmt: skip
 
     def __init__(
-        self, module, kept_args, consts, callbacks, needs, name, formats, platform, jaxpr, trail
-    ):
+        self, module, kept_args, consts, callbacks, needs, name, formats, platform, jaxpr=None,
+        bodies=None,
+    ):  # fmt: skip
         self.module = module
         self.kept_args = kept_args
         self.consts = consts
@@ -344,28 +346,27 @@ class LoweredModule:
         self.formats = formats
         self.platform = platform
         self.jaxpr = jaxpr
-        self._trail: list[Record] | None = trail
+        self._bodies: list[Body] | None = bodies
         self._key: bytes | None = None
 
     def digest(self) -> bytes:
         """The digest of the module and its named scopes, without source locations."""
         if self._key is None:
-            trail = self._trail or ()
-            self._key = digest(bytecode(self.module) + scopes_of(trail))
+            self._key = digest(bytecode(self.module) + scopes_of(self._bodies or ()))
         return self._key
 
     def located(self) -> ir.Module:
         """The module with source locations, names of operations and names of arguments."""
-        trail = self._trail
-        if trail is not None:
+        bodies = self._bodies
+        if bodies is not None:
             self.digest()
             jaxpr = self.jaxpr
             names = jaxpr.debug_info.arg_names or ()
             names = [None] * (len(jaxpr.invars) - len(names)) + list(names)
             if self.kept_args is not None:
                 names = [names[i] for i in self.kept_args]
-            locate(self.module, trail, self.name, [None] * len(self.consts) + names)
-            self._trail = None
+            locate(self.module, bodies, self.name, [None] * len(self.consts) + names)
+            self._bodies = None
         return self.module
 
 
@@ -429,7 +430,7 @@ def lower_module(
             formats,
             platform,
             jaxpr,
-            ctx.trail,
+            ctx.bodies,
         )
 
 
