@@ -10,6 +10,7 @@ import numpy as np
 from .._base.source import summarize
 from . import dtypes
 from .atoms import DropVar, JaxprType, Literal, Var, jaxprs_in
+from .rules import memory_kinds
 
 if TYPE_CHECKING:
     from .jaxpr import Eqn, Jaxpr
@@ -165,6 +166,12 @@ class _Printer:
             self.var(v, True) if used is None or v in used else f"_:{v.aval.str_short()}"
             for v in eqn.outvars
         ]
+        if (rule := eqn.primitive.rules.get(memory_kinds)) is not None:
+            kinds = rule(eqn)
+            outvars = [
+                text.replace("[", "<host>[", 1) if kind and "host" in kind else text
+                for text, kind in zip(outvars, kinds)
+            ]
         results = " ".join(outvars)
         written = _texts.get(eqn.primitive.name)
         if written is not None:
