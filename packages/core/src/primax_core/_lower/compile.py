@@ -23,7 +23,7 @@ from .._runtime.sharding import device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
-from .lazy import lowering, mlir
+from .lazy import locations, lowering, mlir
 from .liveness import kept_inputs, large_consts
 
 if TYPE_CHECKING:
@@ -205,7 +205,11 @@ def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> L
     started = time.perf_counter()
     # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
     bytecode = mlir.bytecode(lowered.located())
-    loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+    try:
+        loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+    except Exception as error:
+        locations.note_compilation(error, lowered)
+        raise
     if location is not None:
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])

@@ -11,6 +11,7 @@ relative to the call, because XLA prepends the name of the call.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -270,3 +271,29 @@ def note_position(error: Exception, body: Body, eqn: Any) -> None:
         at = _source(Record(eqn, body))
         where = f", traced on line {source.summarize(at)}" if at else ""
         error.add_note(f"{text}{eqn.primitive.name}{where}.")
+
+
+def note_compilation(error: Exception, lowered: Any) -> None:
+    """Add to an error of XLA the function, and the lines that call a native function it names."""
+    function = f"jit({lowered.name})"
+    if lowered.jaxpr is not None and lowered.jaxpr.debug_info.filename:
+        function += f", the function {lowered.jaxpr.debug_info.func_src_info}"
+    note = f"The error occurred while compiling {function}."
+    text = str(error)
+    for op in _operations(lowered.module.operation):
+        if op.name == "stablehlo.custom_call":
+            target = op.attributes["call_target_name"].value
+            at = _FILE.search(str(op.location))
+            if at and re.search(rf"\b{re.escape(target)}\b", text):
+                note += f"\n{target!r} is called on line {at[1]}:{at[2]}."
+    error.add_note(note)
+
+
+_FILE: Final = re.compile(r'"([^"]+)":(\d+):')
+
+
+def _operations(op: Any) -> Iterator[Any]:
+    yield op
+    for block in _blocks(op.regions):
+        for inner in block.operations:
+            yield from _operations(inner.operation)
