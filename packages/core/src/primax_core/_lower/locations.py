@@ -107,11 +107,10 @@ def locate(module: Any, bodies: Sequence[Body], name: str, arg_names: Sequence[A
                         owners.setdefault(value.owner.operation, Record(entries[i], body))
         writer = _Writer(owners)
         for function in module.body.operations:
-            is_main = function.operation.attributes["sym_name"].value == "main"
+            is_main = _is_main(function)
             prefix = (f"jit({name})",) if is_main else ()
-            for region in function.operation.regions:
-                for block in region.blocks:
-                    writer.block(block, prefix, None)
+            for block in _blocks(function.operation.regions):
+                writer.block(block, prefix, None)
             if is_main:
                 arguments = function.operation.regions[0].blocks[0].arguments
                 for argument, text in zip(arguments, arg_names):
@@ -125,9 +124,7 @@ def name_results(module: Any, out_tree: Any, count: int) -> None:
     Results that precede those of the tree, such as new contents of references, have no name.
     """
     with context:
-        main = next(
-            f for f in module.body.operations if f.operation.attributes["sym_name"].value == "main"
-        )
+        main = next(f for f in module.body.operations if _is_main(f))
         attributes = main.operation.attributes
         n = len(main.type.results)
         paths = pytree.tree_flatten_with_path(pytree.tree_unflatten(out_tree, range(count)))[0]
@@ -218,6 +215,11 @@ class _Writer:
             )  # fmt: skip
             known = self.files[at] = ir.Location.name(found.function, line)
         return known
+
+
+def _is_main(op: Any) -> bool:
+    attributes = op.operation.attributes
+    return "sym_name" in attributes and attributes["sym_name"].value == "main"
 
 
 def _blocks(regions: Any) -> Iterator[Any]:
