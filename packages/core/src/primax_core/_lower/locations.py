@@ -119,7 +119,7 @@ def locate(module: Any, bodies: Sequence[Body], name: str, arg_names: Sequence[A
 
 
 def name_results(module: Any, out_tree: Any, count: int) -> None:
-    """Set ``jax.result_info`` of the results of ``main``: their positions in the output tree.
+    """Set the attributes with the positions of the results of ``main`` in the output tree.
 
     Results that precede those of the tree, such as new contents of references, have no name.
     """
