@@ -20,15 +20,15 @@ def scoped(x):
 
 def stacks(jaxpr):
     """Texts of the name stacks of equations by primitive, with those of sub-jaxprs."""
-    found = {}
+    by_name = {}
     for eqn in jaxpr.eqns:
         stack = eqn.source_info.name_stack
         assert isinstance(stack, NameStack)
-        found.setdefault(eqn.primitive.name, set()).add(str(stack))
+        by_name.setdefault(eqn.primitive.name, set()).add(str(stack))
         for sub_jaxpr in jaxprs_in_params(eqn.params):
             for name, texts in stacks(sub_jaxpr).items():
-                found.setdefault(name, set()).update(texts)
-    return found
+                by_name.setdefault(name, set()).update(texts)
+    return by_name
 
 
 def test_name_stacks():
@@ -46,8 +46,8 @@ def test_name_stacks_in_loops():
         with primax.named_scope("loop"):
             return lax.scan(lambda c, t: (scoped(c * t) * c, None), x, X)[0]
 
-    found = stacks(primax.make_jaxpr(looped)(X).jaxpr)
-    assert found["scan"] == {"loop"} and found["sin"] == {"outer/inner"}
+    by_name = stacks(primax.make_jaxpr(looped)(X).jaxpr)
+    assert by_name["scan"] == {"loop"} and by_name["sin"] == {"outer/inner"}
 
 
 def test_name_stacks_without_scopes():

@@ -22,10 +22,8 @@ def line_of(fun, word):
     """The line of a function that contains a word."""
     code = fun.__code__
     with open(code.co_filename) as file:
-        lines = file.read().split("\n")
-    return next(
-        n for n in range(code.co_firstlineno + 1, len(lines)) if word in lines[n - 1]
-    )  # fmt: skip
+        text = file.read().split("\n")
+    return next(n for n in range(code.co_firstlineno + 1, len(text)) if word in text[n - 1])
 
 
 def locations(text):
@@ -45,8 +43,8 @@ def locations(text):
 def compiled_lines(text):
     """Lines of this file by ``op_name``, from optimized HLO."""
     if "source_line" in text:
-        found = re.findall(r'op_name="([^"]*)" source_file="([^"]*)" source_line=(\d+)', text)
-        return {name: int(line) for name, file, line in found if file == __file__}
+        lines = re.findall(r'op_name="([^"]*)" source_file="([^"]*)" source_line=(\d+)', text)
+        return {name: int(line) for name, file, line in lines if file == __file__}
     files = dict(re.findall(r'^(\d+) "(.*)"$', text.split("FunctionNames")[0], re.MULTILINE))
     assert __file__ in files.values()
     places = dict(re.findall(r"^(\d+) \{file_name_id=\d+ .*? line=(\d+) ", text, re.MULTILINE))
@@ -70,7 +68,7 @@ def program(x, y):
 
 def test_names_and_lines_in_the_lowered_module():
     lowered = px.jit(program).lower(X, X)
-    found = locations(lowered.as_text(debug_info=True))
+    lines = locations(lowered.as_text(debug_info=True))
     for name, word in {
         "jit(program)/scope/sin": "lax.sin",
         "jit(program)/while": "lax.scan",
@@ -81,19 +79,19 @@ def test_names_and_lines_in_the_lowered_module():
         "jit(program)/jit(called)": "called(z)",
         "jit(program)/reduce_max": "reduce_max",
     }.items():
-        assert found[name] == line_of(program, word), name
-    assert found["tan"] == line_of(called.__wrapped__, "lax.tan")
+        assert lines[name] == line_of(program, word), name
+    assert lines["tan"] == line_of(called.__wrapped__, "lax.tan")
     assert "loc(" not in lowered.as_text()
 
 
 def test_names_and_lines_in_the_executable(monkeypatch):
     monkeypatch.setattr(disk, "is_on", lambda devs: False)
     px.clear_caches()
-    found = compiled_lines(px.jit(program).lower(X, X).compile().as_text())
-    assert found["jit(program)/scope/sin"] == line_of(program, "lax.sin")
-    assert found["jit(program)/reduce_max"] == line_of(program, "reduce_max")
+    lines = compiled_lines(px.jit(program).lower(X, X).compile().as_text())
+    assert lines["jit(program)/scope/sin"] == line_of(program, "lax.sin")
+    assert lines["jit(program)/reduce_max"] == line_of(program, "reduce_max")
     inlined = "jit(program)/jit(called)/tan"
-    assert found[inlined] == line_of(called.__wrapped__, "lax.tan")
+    assert lines[inlined] == line_of(called.__wrapped__, "lax.tan")
 
 
 def test_names_and_lines_of_gradients():
@@ -102,9 +100,9 @@ def test_names_and_lines_of_gradients():
             y = lax.tanh(x)
         return lax.reduce_sum(y, (0,))
 
-    found = locations(px.jit(px.grad(loss)).lower(X).as_text(debug_info=True))
-    assert found["jit(loss)/jvp(layer)/tanh"] == line_of(loss, "lax.tanh")
-    assert found["jit(loss)/transpose(jvp(layer))/mul"] == line_of(loss, "lax.tanh")
+    lines = locations(px.jit(px.grad(loss)).lower(X).as_text(debug_info=True))
+    assert lines["jit(loss)/jvp(layer)/tanh"] == line_of(loss, "lax.tanh")
+    assert lines["jit(loss)/transpose(jvp(layer))/mul"] == line_of(loss, "lax.tanh")
 
 
 def test_names_of_arguments_and_results():

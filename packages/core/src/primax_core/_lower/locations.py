@@ -208,12 +208,12 @@ class _Writer:
         """``"f"("file.py":3:5)``."""
         known = self.files.get(at)
         if known is None:
-            found = source.locate(at)
+            position = source.locate(at)
             line = ir.Location.file(
-                found.file, found.line, max(found.column - 1, 0), found.end_line,
-                max(found.end_column - 1, 0),
+                position.file, position.line, max(position.column - 1, 0), position.end_line,
+                max(position.end_column - 1, 0),
             )  # fmt: skip
-            known = self.files[at] = ir.Location.name(found.function, line)
+            known = self.files[at] = ir.Location.name(position.function, line)
         return known
 
 
