@@ -21,6 +21,7 @@ from .._transform.linearize import tape_to_jaxpr
 from .._transform.transpose import transpose_jaxpr
 from .._transform.zeros import Zero, instantiate
 from .arguments import check_callable, debug_info, describe
+from .shape_struct import type_like
 from .vjp import differentiable, output_aval, pull_back, split_aux
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -203,7 +204,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     """
     check_callable(fun)
     leaves, in_tree = tree_flatten(primals)
-    avals = [typeof(x) for x in leaves]
+    avals = [type_like(x) for x in leaves]
     for a in avals:
         if not differentiable(a) and not dtypes.issubdtype(a.dtype, np.integer):
             raise TypeError(

@@ -193,7 +193,8 @@ class Lowered(Stage):
             module = self.compiler_ir("stablehlo")
             return module.operation.get_asm(enable_debug_info=debug_info)
         if dialect == "hlo":
-            return _compile.hlo_text(self._module, debug_info)
+            module = _compile.hlo_computation(self._module).as_hlo_module()
+            return locations.hlo_text(module, debug_info)
         raise ValueError(f"unknown dialect: {dialect}")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:

@@ -46,3 +46,21 @@ def without_transforms(scopes: Sequence[str]) -> tuple[str, ...]:
     ('f', 'g')
     """
     return tuple([s for s in scopes if not s.endswith(BRACKETS)])
+
+
+def transposed_scopes(outer: tuple[str, ...], scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """The scopes of the transpose of an operation.
+
+    Args:
+      outer: the scopes of the transposition.
+      scopes: the scopes of the operation.
+
+    >>> transposed_scopes(("a",), ("a", "jvp()", "b"))
+    ('a', 'transpose()', 'jvp()', 'b')
+    """
+    n = 0
+    for one, other in zip(outer, scopes):
+        if one != other:
+            break
+        n += 1
+    return (*outer, "transpose()", *scopes[n:])

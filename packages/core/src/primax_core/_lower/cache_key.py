@@ -23,7 +23,6 @@ from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray, unplaced
 from .._ir.dtypes import ExtendedDType
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
-from .._ir.name_stack import without_transforms
 from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
 from .._transform.expansion import expanded
@@ -169,7 +168,7 @@ class _Writer:
                 params = [(k, value(v)) for k, v in params.items() if read is None or k in read]
             operands = [self.literal(v) if type(v) is Literal else names[v] for v in eqn.invars]
             results = [self._define(names, v) for v in eqn.outvars]
-            scopes = eqn.ctx and without_transforms(eqn.ctx)
+            scopes = tuple([s for s in eqn.ctx if s[-2:] != "()"])  # without transformations
             eqns.append((operation, operands, results, params, scopes))
         results_out = [self.literal(v) if type(v) is Literal else names[v] for v in jaxpr.outvars]
         return (jaxpr.debug_info.name, consts, arguments, eqns, results_out)

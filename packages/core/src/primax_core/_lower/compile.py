@@ -18,7 +18,7 @@ from .._runtime.array import Spec, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
-from .._runtime.jaxlib_versions import _hlo, _jax
+from .._runtime.jaxlib_versions import _jax
 from .._runtime.sharding import device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
@@ -330,13 +330,6 @@ def hlo_computation(lowered: LoweredModule):
     return _jax.mlir.mlir_module_to_xla_computation(
         mlir.bytecode(lowered.located()), use_tuple_args=False, return_tuple=False
     )
-
-
-def hlo_text(lowered: LoweredModule, metadata: bool) -> str:
-    """The HLO of a lowered module, before optimization."""
-    options = _hlo.HloPrintOptions()
-    options.print_metadata = metadata
-    return hlo_computation(lowered).as_hlo_module().to_string(options)
 
 
 def hlo_cost(lowered: LoweredModule, client) -> dict[str, float]:

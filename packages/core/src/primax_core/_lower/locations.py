@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from .._base import pytree, source
 from .._ir.jaxpr import jaxprs_in
 from .._ir.name_stack import joined, without_transforms
+from .._runtime.jaxlib_versions import _hlo
 from .context import context, ir
 
 # The reference's names of the regions of loops and conditionals.
@@ -299,3 +300,10 @@ def _operations(op: Any) -> Iterator[Any]:
     for block in _blocks(op.regions):
         for inner in block.operations:
             yield from _operations(inner.operation)
+
+
+def hlo_text(module: Any, metadata: bool) -> str:
+    """The text of an HLO module."""
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = metadata
+    return module.to_string(options)

@@ -32,6 +32,8 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
                 continue
             if node.at is not None:
                 if node.at[0] is not forward:
+                    from .._ir.name_stack import transposed_scopes
+
                     forward = node.at[0]
                     backward = transposed_scopes(here[0], forward)
                 state.name_stack, state.source = backward, node.at[1]
@@ -51,24 +53,6 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
     finally:
         state.name_stack, state.source = here
     return [cts.get(t) for t in ins]
-
-
-def transposed_scopes(outer: tuple[str, ...], scopes: tuple[str, ...]) -> tuple[str, ...]:
-    """The scopes of the transpose of an operation.
-
-    Args:
-      outer: the scopes of the transposition.
-      scopes: the scopes of the operation.
-
-    >>> transposed_scopes(("a",), ("a", "jvp()", "b"))
-    ('a', 'transpose()', 'jvp()', 'b')
-    """
-    n = 0
-    for one, other in zip(outer, scopes):
-        if one != other:
-            break
-        n += 1
-    return (*outer, "transpose()", *scopes[n:])
 
 
 def transpose_jaxpr(
