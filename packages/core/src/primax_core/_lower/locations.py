@@ -111,7 +111,7 @@ def locate(module: Any, bodies: Sequence[Body], name: str, arg_names: Sequence[A
             is_main = _is_main(function)
             prefix = (f"jit({name})",) if is_main else ()
             for block in _blocks(function.operation.regions):
-                writer.block(block, prefix, None)
+                writer.block(block, prefix, None, writer.named("".join(prefix), None))
             if is_main:
                 arguments = function.operation.regions[0].blocks[0].arguments
                 for argument, text in zip(arguments, arg_names):
@@ -149,19 +149,23 @@ class _Writer:
         self.locations: dict[tuple, Any] = {}
         self.files: dict[Any, Any] = {}
 
-    def block(self, block: Any, prefix: tuple[str, ...], owner: Record | None) -> None:
+    def block(
+        self, block: Any, prefix: tuple[str, ...], owner: Record | None, location: Any
+    ) -> None:
         """Locate the operations of a block.
 
         Args:
           prefix: the scopes of the block.
           owner: the record of the operation that the block is a region of.
+          location: for the operations after those of the last equation.
         """
-        record, location = None, self.location(prefix, None, owner)
+        record = None
         # The value of an equation is the result of its last operation.
         for op in reversed([op.operation for op in block.operations]):
             ending = self.owners.get(op)
             if ending is not None:
-                record, location = ending, self.location(prefix, ending, owner)
+                record = ending
+                location = self.named(_name(prefix, ending, owner), _source(ending))
             regions = op.regions
             if len(regions) != 0:
                 names = _REGIONS.get(op.name)
@@ -177,24 +181,17 @@ class _Writer:
                         op.location = looped
                     for i, region in enumerate(regions):
                         for inner in region.blocks:
-                            self.block(inner, (*scopes, names[1](i)), record)
+                            self.block(inner, (*scopes, names[1](i)), record, looped)
             if op.location == self.unknown:
                 op.location = location
 
     def whole(self, block: Any, location: Any) -> None:
-        """Give all operations of a block one location."""
+        """Give all operations of a block one location, unless they have one."""
         for op in block.operations:
-            op.operation.location = location
+            if op.location == self.unknown:
+                op.operation.location = location
             for inner in _blocks(op.operation.regions):
                 self.whole(inner, location)
-
-    def location(self, prefix: tuple[str, ...], record: Record | None, owner: Record | None) -> Any:
-        """The location of the operations of an equation."""
-        if record is None:
-            name, at = (joined(prefix), _source(owner)) if prefix else ("", None)
-        else:
-            name, at = _name(prefix, record, owner), _source(record)
-        return self.named(name, at)
 
     def named(self, name: str, at: source.Source | None) -> Any:
         """The location with this name and source location."""
