@@ -130,6 +130,26 @@ def test_commands_and_texts_name_the_copy(run, frameworks, tmp_path):
     assert update in texts and texts.endswith("\n2\n")
 
 
+LOCATIONS = """
+import acme, numpy as np
+core = acme.core
+
+def f(x):
+    with core.named_scope("scope"):
+        return core.lax.reduce_sum(core.lax.sin(x), (0,))
+
+text = core.jit(core.grad(f)).lower(np.ones(3, np.float32)).compile().as_text()
+assert 'op_name="jit(f)/jvp(scope)/cos"' in text and __file__ in text, text
+assert "_vendor" not in text, text
+"""
+
+
+def test_compiled_functions_of_a_copy_have_the_lines_of_the_user(run, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(LOCATIONS)
+    run(str(script))
+
+
 def test_update_of_a_copy(run, frameworks, tmp_path, capsys):
     copy = frameworks / "zenith" / "lib" / "copies"
     code = (

@@ -32,6 +32,7 @@ EXCEPTIONS = {
         '"/jax/': "names of events that dashboards look for",
         "JAX's dashboards": "the reason for the names of the events",
     },
+    "_lower/locations.py": {'"jax.result_info"': "an attribute that tools read"},
     "_lower/module.py": {'"jax.buffer_donor"': "an attribute that XLA reads"},
     "_lower/platforms.py": {'"jax.global_constant"': "an attribute that jaxlib reads"},
     "_runtime/dlpack.py": {"and imports jax": "a fact about jaxlib"},

@@ -530,3 +530,21 @@ def test_the_size_limit_applies_to_written_files(tmp_path):
     process(tmp_path, code, PRIMAX_COMPILATION_CACHE_MAX_SIZE=limit)
     assert 2 <= len(kept(tmp_path)) <= 6
     assert sum(-(-p.stat().st_size // 4096) * 4096 for p in kept(tmp_path, "*")) <= limit
+
+
+def test_equal_programs_of_other_files_and_lines_share_an_executable(tmp_path):
+    code = """
+def f(x):
+    return lax.sin(x) * 2
+report(px.jit(f)(1.0))
+"""
+    other = code.replace("f(x)", "f(argument)").replace("sin(x)", "sin(argument)")
+    first = process(tmp_path, code)
+    second = process(tmp_path, "\n\n\n" + other)
+    assert (first.lowered, first.fetched) == (1, 0)
+    assert (second.lowered, second.looked_for, second.fetched) == (0, 0, 1)
+    assert second.values == first.values
+    without_link = process(tmp_path, "source_fingerprint._stamp = None\n\n" + other)
+    assert (without_link.lowered, without_link.fetched) == (1, 1)
+    exact = process(tmp_path, other, PRIMAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY=1)
+    assert (exact.lowered, exact.fetched) == (1, 0)

@@ -11,12 +11,16 @@ import primax_core as px
 from primax_core import lax
 from primax_core._base.source import locate
 from primax_core._ir.jaxpr import jaxprs_in
+from primax_core._ir.name_stack import joined, without_transforms
 
 
 def operations(jaxpr, scope=()):
-    """All equations, including those of sub-jaxprs, as (name, scopes, line in this file)."""
+    """All equations, including those of sub-jaxprs, as (name, scopes, line in this file).
+
+    Without transformations, which are scopes that end in brackets.
+    """
     for eqn in jaxpr.eqns:
-        scopes = (*scope, *eqn.ctx)
+        scopes = (*scope, *without_transforms(eqn.ctx))
         where = locate(eqn.source_info)
         assert where.file == __file__, where
         yield eqn.primitive.name, scopes, where.line
@@ -99,12 +103,14 @@ def test_scopes_are_not_taken_from_the_first_call():
 def test_scopes_are_in_the_compiled_module():
     lowered = px.jit(program).lower(1.0)
     text = lowered.as_text(debug_info=True)
-    for name in ("first/cos", "within/tan", "third/scan", "third/step/sin"):
-        assert f'"{name}"' in text
-    assert 'op_name="first/cos"' in lowered.compile().as_text()
+    for name in ("first/cos", "second/jit(called)", "third/while", "third/while/body/step/sin"):
+        assert f'"jit(program)/{name}"' in text
+    assert '"within/tan"' in text
+    assert 'op_name="jit(program)/first/cos"' in lowered.compile().as_text()
+    assert 'op_name="jit(program)/second/jit(called)/within/tan"' in lowered.compile().as_text()
     backward = px.jit(px.grad(program)).lower(1.0).as_text(debug_info=True)
-    assert '"first/neg"' in backward
-    assert '"third/step/mul"' in backward
+    assert '"jit(program)/transpose(jvp(first))/neg"' in backward
+    assert '"jit(program)/transpose(jvp(third))/while/body/step/mul"' in backward
 
 
 def test_rules_have_their_own_lines():
@@ -136,3 +142,62 @@ def test_inside_checkpointed_calls():
 
     ops = found(px.grad(px.checkpoint(f)), 1.0)
     assert ops["cos"][0] == ("outer", "deep")
+
+
+def names(fun, *args):
+    """The names of the operations of a traced function, with scopes and transformations."""
+
+    def walk(jaxpr):
+        for eqn in jaxpr.eqns:
+            yield "/".join((*filter(None, [joined(eqn.ctx)]), eqn.primitive.name))
+            for sub_jaxpr in jaxprs_in(eqn.params):
+                yield from walk(sub_jaxpr)
+
+    return set(walk(px.make_jaxpr(fun)(*args)))
+
+
+def scoped(x):
+    with px.named_scope("a"):
+        return lax.sin(x) * x
+
+
+X1 = np.ones(1, np.float32)
+TRANSFORMED = {
+    "jvp": (lambda x: px.jvp(scoped, (x,), (x,)), {"jvp(a)/sin", "jvp(a)/cos"}),
+    "grad": (px.grad(scoped), {"jvp(a)/sin", "transpose(jvp(a))/mul"}),
+    "linearize": (lambda x: px.linearize(scoped, x)[1](x), {"jvp(a)/cos", "jvp(a)/mul"}),
+    "grad of jit": (px.grad(px.jit(scoped)), {"jvp()/jit", "transpose(jvp())/jit", "a/sin"}),
+    "second order": (
+        px.grad(px.grad(scoped)),
+        {"jvp(jvp(a))/sin", "jvp(transpose(jvp(a)))/mul", "transpose(jvp(jvp(a)))/mul"},
+    ),
+    "scopes outside": (
+        px.named_scope("out")(px.grad(scoped)), {"out/jvp(a)/sin", "out/transpose(jvp(a))/mul"}
+    ),
+    "scan": (
+        px.grad(lambda c: lax.scan(lambda c, t: (scoped(c), t), c, X1)[0]),
+        {"jvp()/scan", "transpose(jvp())/scan", "a/sin"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TRANSFORMED)
+def test_transformations_are_around_the_scopes_of_a_function(case):
+    fun, expected = TRANSFORMED[case]
+    assert expected <= names(fun, 1.0)
+
+
+def test_vmap_is_around_the_scopes_of_a_function():
+    x = np.ones(3, np.float32)
+    assert names(px.vmap(scoped), x) == {"vmap(a)/sin", "vmap(a)/mul"}
+    assert "vmap(transpose(jvp(a)))/mul" in names(px.vmap(px.grad(scoped)), x)
+
+
+def test_transformations_end_with_an_error():
+    def fails(x):
+        raise ZeroDivisionError
+
+    for transform in (px.grad, px.vmap, lambda f: lambda x: px.jvp(f, (x,), (x,))):
+        with pytest.raises(ZeroDivisionError):
+            px.make_jaxpr(transform(fails))(X1)
+        assert px.make_jaxpr(lax.sin)(1.0).eqns[0].ctx == ()

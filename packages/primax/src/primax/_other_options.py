@@ -20,7 +20,6 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "jax_check_static_indices": False,
     "jax_compilation_cache_check_contents": False,
     "jax_compilation_cache_expect_pgle": False,
-    "jax_compilation_cache_include_metadata_in_key": False,
     "jax_compiler_detailed_logging_min_ops": 10,
     "jax_compiler_enable_remat_pass": True,
     "jax_cpu_collectives_implementation": "gloo",

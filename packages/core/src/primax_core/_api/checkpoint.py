@@ -249,7 +249,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
             residuals_by_var[v] = (v.aval, f"from the argument {arguments[v]}")
         elif v in made_by:
             eqn = made_by[v]
-            where = source.summarize(eqn.source_info)
+            where = source.summarize(eqn.source)
             if eqn.primitive is name_p:
                 residuals_by_var[v] = (v.aval, f"named '{eqn.params['name']}' from {where}")
             else:

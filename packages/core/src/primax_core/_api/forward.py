@@ -21,6 +21,7 @@ from .._transform.linearize import tape_to_jaxpr
 from .._transform.transpose import transpose_jaxpr
 from .._transform.zeros import Zero, instantiate
 from .arguments import check_callable, debug_info, describe
+from .shape_struct import type_like
 from .vjp import differentiable, output_aval, pull_back, split_aux
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -60,6 +61,9 @@ def jvp(
     trace = JVPTrace(parent, fun)
     ins = [_with_tangent(trace, p, t, i) for i, (p, t) in enumerate(zip(leaves, tangent_leaves))]
     aux_parts: tuple = ()
+    scopes = state.name_stack
+    if parent is not None:
+        state.name_stack = (*scopes, "jvp()")
     try:
         with set_trace(trace):
             out = fun(*tree_unflatten(in_tree, ins))
@@ -73,6 +77,7 @@ def jvp(
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
+        state.name_stack = scopes
     if state.check_tracer_leaks:
         del ins, out, outs
         check_leaks(trace, f"of differentiation of {describe(fun)}")
@@ -199,7 +204,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     """
     check_callable(fun)
     leaves, in_tree = tree_flatten(primals)
-    avals = [typeof(x) for x in leaves]
+    avals = [type_like(x) for x in leaves]
     for a in avals:
         if not differentiable(a) and not dtypes.issubdtype(a.dtype, np.integer):
             raise TypeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, update_wrapper
+from types import FunctionType
 from typing import Any
 
 from .._base import caches, pytree, source
@@ -21,6 +22,7 @@ from .._runtime.launch import explain_failure, garbage_is_due
 from .._runtime.sharding import SingleDeviceSharding
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import RequestedFormats, layout_of, requested_formats, shardings_in
+from .shape_struct import type_like
 from .stages import Lowered, Traced
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -78,6 +80,10 @@ class JitFunction:
         self._entries = self._jit_cache.entries
         self._trees = self._jit_cache.fast_entries
         update_wrapper(self, fun, updated=())
+        if type(fun) is FunctionType and fun.__dict__:
+            for name, value in fun.__dict__.items():
+                if not hasattr(self, name):
+                    self.__dict__[name] = value
         self.__wrapped__ = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -167,7 +173,7 @@ class JitFunction:
         fun, static_key, args, kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((args, kwargs))
         cache = self._jit_cache
-        avals = [cache.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
+        avals = [cache.aval_of(x, i, in_tree, static_key, type_like) for i, x in enumerate(leaves)]
         traced = cache.trace(fun, static_key, in_tree, avals)
         return Traced(
             traced, in_tree, avals, cache.name,

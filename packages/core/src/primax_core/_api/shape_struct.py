@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import as_size
 from .._runtime.layouts import Format
+from .._trace.core import typeof
 from .._trace.typing import DTypeLike, Shape
 
 
@@ -41,7 +44,13 @@ class ShapeDtypeStruct:
             raise TypeError(
                 f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"
             ) from None
-        self.dtype: Any = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
+        try:
+            self.dtype: Any = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
+        except TypeError:
+            # Strings and objects are described, for instance by checkpoints, but not traced.
+            if not isinstance(dtype, (np.dtype, type)) or np.dtype(dtype).kind not in "SUO":
+                raise
+            self.dtype = np.dtype(dtype)
         # A Format is a sharding with a layout.
         self._layout: Any = sharding.layout if isinstance(sharding, Format) else None
         self.sharding: Any = sharding.sharding if isinstance(sharding, Format) else sharding
@@ -52,6 +61,7 @@ class ShapeDtypeStruct:
     @property
     def aval(self) -> Any:
         """The aval: of an array, or of a reference to one."""
+        dtypes.canonicalize_user_dtype(self.dtype, "ShapeDtypeStruct")
         aval = ShapedArray(self.shape, self.dtype, self.weak_type)
         if self.is_ref:
             from .references import AbstractRef  # loads the references
@@ -111,3 +121,13 @@ class ShapeDtypeStruct:
         if self._layout is not None:
             notes += f", format={self._layout}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{notes})"
+
+
+def type_like(x: Any) -> Any:
+    """The aval of an operand, or of any object with the attributes ``shape`` and ``dtype``."""
+    try:
+        return typeof(x)
+    except TypeError as e:
+        from .described import described_aval
+
+        return described_aval(x, e)

@@ -12,7 +12,7 @@ from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.formats import Formats
-from .._lower.lazy import _compile, lowering
+from .._lower.lazy import _compile, locations, lowering
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
 from .._runtime.devices import client_of
 from .._runtime.dispatch import as_operand, check_may_run
@@ -184,17 +184,25 @@ class Lowered(Stage):
         return self._traced.in_avals
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The module as text: ``stablehlo`` (default) or ``hlo``."""
+        """The module as text: ``stablehlo`` (default) or ``hlo``.
+
+        Args:
+          debug_info: show source locations and the names of operations and arguments.
+        """
         if dialect in (None, "stablehlo", "mhlo"):
-            return self._module.module.operation.get_asm(enable_debug_info=debug_info)
+            module = self.compiler_ir("stablehlo")
+            return module.operation.get_asm(enable_debug_info=debug_info)
         if dialect == "hlo":
-            return self.compiler_ir("hlo").as_hlo_text()
+            module = _compile.hlo_computation(self._module).as_hlo_module()
+            return locations.hlo_text(module, debug_info)
         raise ValueError(f"unknown dialect: {dialect}")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The module as jaxlib's object."""
         if dialect in (None, "stablehlo", "mhlo"):
-            return self._module.module
+            module = self._module.located()
+            locations.name_results(module, self.out_tree, len(self._out_avals))
+            return module
         if dialect == "hlo":
             return _compile.hlo_computation(self._module)
         raise ValueError(f"unknown dialect: {dialect}")

@@ -12,9 +12,9 @@ from .._base.source import api_boundary, api_boundary_of
 from .._engine.jit_cache import trace_function
 from .._ir.jaxpr import Jaxpr
 from .._trace.axes import extend_axis_env
-from .._trace.core import typeof
 from .._trace.reference_ops import references
 from .arguments import as_tuple, check_callable, debug_info, name_of
+from .shape_struct import type_like
 from .stages import out_struct
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -72,7 +72,7 @@ def make_jaxpr(
 
 def _aval(x, fun, info, i):
     try:
-        return typeof(x)
+        return type_like(x)
     except TypeError as e:
         path = info.arg_names[i] if info.arg_names and i < len(info.arg_names) else f"leaf {i}"
         raise TypeError(

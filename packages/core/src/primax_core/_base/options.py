@@ -252,5 +252,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
            "executables that compile faster are not stored, if the cache supports it"),
     Option("persistent_cache_min_entry_size_bytes", int, 0, NONE,
            "smaller executables are not stored"),
+    Option("compilation_cache_include_metadata_in_key", bool, False, NONE,
+           "programs from different source lines do not share an executable"),
 )  # fmt: skip
 """Every option of the core. Other wheels register theirs with `config.define`."""

@@ -162,7 +162,7 @@ def summarize(source: Source | None) -> str:
     >>> source.summarize(None)
     '<unknown place>'
     """
-    if source is None:
+    if not source:
         return "<unknown place>"
     at = locate(source)
     column = f":{at.column}" if at.column else ""
@@ -181,7 +181,7 @@ def summarize_function(fun: Any) -> str:
 
 def user_frame_text(source: Source | None) -> str:
     """The location and its source line, in the format of a traceback."""
-    if source is None:
+    if not source:
         return "  <unknown place>"
     import linecache  # only for error messages
 

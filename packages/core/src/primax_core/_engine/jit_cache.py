@@ -256,10 +256,10 @@ class JitCache:
                 raise
             raise self._bad_argument(x, i, in_tree, static_key, e) from e
 
-    def aval_of(self, x, i: int, in_tree=None, static_key=None):
+    def aval_of(self, x, i: int, in_tree=None, static_key=None, type_of=typeof):
         """The aval of an argument."""
         try:
-            return typeof(x)
+            return type_of(x)
         except TypeError as e:
             raise self._bad_argument(x, i, in_tree, static_key, e) from e
 

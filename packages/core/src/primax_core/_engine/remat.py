@@ -185,7 +185,7 @@ def split_by_policy(jaxpr: Jaxpr, policy) -> tuple[Jaxpr, Jaxpr, int]:
             forward.append(eqn)
             for v in eqn.outvars:
                 away = Var(v.aval)
-                location = eqn.source_info
+                location = eqn.source
                 forward.append(_move(v, away, saved_as.dst).replace(source_info=location))
                 again.append(_move(away, v, saved_as.src).replace(source_info=location))
                 saved.append(away)

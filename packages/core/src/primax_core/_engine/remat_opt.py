@@ -122,7 +122,7 @@ def _dce(used, eqn):
     fun = eqn.params["fun_jaxpr"]
     call = Eqn(
         jit_p, eqn.invars, eqn.outvars[n:], {"jaxpr": fun, "name": "fun", "inline": True},
-        fun.effects, eqn.source_info, eqn.ctx,
+        fun.effects, eqn.source, eqn.ctx,
     )  # fmt: skip
     return jit_p.rules[dce](used[n:], call)
 

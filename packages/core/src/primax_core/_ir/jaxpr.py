@@ -21,10 +21,20 @@ from .primitive import Primitive
 from .printer import eqn_to_text, jaxpr_to_text
 
 
+class SourceInfo(tuple[Any, ...]):
+    """A source location, as ``_base.source`` captures it, or an empty tuple.
+
+    Attributes:
+      ctx: the named scopes and transformations around the operation.
+    """
+
+    ctx: tuple[str, ...]
+
+
 class Eqn:
     """An equation: one application of a primitive."""
 
-    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info", "ctx")
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
     def __init__(
         self,
@@ -41,12 +51,20 @@ class Eqn:
         self.outvars: Sequence[Var] = outvars
         self.params: dict[str, Any] = params
         self.effects: frozenset[Any] = effects
-        self.source_info: Any = source_info
-        self.ctx: tuple[str, ...] = ctx  # the stack of named scopes, a tuple of strings
+        self.source: Any = source_info  # a location as ``_base.source`` captures it
+        self.ctx: tuple[str, ...] = ctx  # named scopes and transformations, see ``name_stack``
+
+    @property
+    def source_info(self) -> SourceInfo:
+        """The source location, and the named scopes; false without a location."""
+        info = SourceInfo(self.source or ())
+        info.ctx = self.ctx
+        return info
 
     def replace(self, **changes: Any) -> Eqn:
         """A copy with some fields changed."""
         fields = {n: getattr(self, n) for n in Eqn.__slots__}
+        fields["source_info"] = fields.pop("source")
         fields.update(changes)
         return Eqn(**fields)
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base.source import summarize
 from . import dtypes
 from .atoms import DropVar, JaxprType, Literal, Var, jaxprs_in
+from .rules import memory_kinds
 
 if TYPE_CHECKING:
     from .jaxpr import Eqn, Jaxpr
@@ -154,12 +156,22 @@ class _Printer:
 
     def eqn(self, eqn: Eqn, used: set | None = None) -> list[str]:
         operands = "".join(f" {self.var(v)}" for v in eqn.invars)
-        scope = f"[{'/'.join(eqn.ctx)}]" if self.name_stack and eqn.ctx else ""
-        note = f" # {eqn.source_info}" if self.source_info and eqn.source_info else ""
+        scope = ""
+        if self.name_stack and eqn.ctx:
+            from .name_stack import joined
+
+            scope = f"[{joined(eqn.ctx)}]"
+        note = f" # {summarize(eqn.source)}" if self.source_info and eqn.source else ""
         outvars = [
             self.var(v, True) if used is None or v in used else f"_:{v.aval.str_short()}"
             for v in eqn.outvars
         ]
+        if (rule := eqn.primitive.rules.get(memory_kinds)) is not None:
+            kinds = rule(eqn)
+            outvars = [
+                text.replace("[", "<host>[", 1) if kind and "host" in kind else text
+                for text, kind in zip(outvars, kinds)
+            ]
         results = " ".join(outvars)
         written = _texts.get(eqn.primitive.name)
         if written is not None:

@@ -168,7 +168,8 @@ class _Writer:
                 params = [(k, value(v)) for k, v in params.items() if read is None or k in read]
             operands = [self.literal(v) if type(v) is Literal else names[v] for v in eqn.invars]
             results = [self._define(names, v) for v in eqn.outvars]
-            eqns.append((operation, operands, results, params, eqn.ctx))
+            scopes = tuple([s for s in eqn.ctx if s[-2:] != "()"])  # without transformations
+            eqns.append((operation, operands, results, params, scopes))
         results_out = [self.literal(v) if type(v) is Literal else names[v] for v in jaxpr.outvars]
         return (jaxpr.debug_info.name, consts, arguments, eqns, results_out)
 

@@ -23,7 +23,7 @@ from .._runtime.sharding import device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
-from .lazy import lowering, mlir
+from .lazy import locations, lowering, mlir
 from .liveness import kept_inputs, large_consts
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def compile_jaxpr(
     platform = platform_of(devs[0])
     formats = Formats.of(jaxpr, in_specs, in_layouts, out_layouts, out_kinds)
     keyed = disk.is_on(devs) and formats is None
+    keyed = keyed and not state.compilation_cache_include_metadata_in_key
     key = key_of(jaxpr, name, platform, donated, keep_unused) if keyed else None
     loaded = None if key is None else _recall(key, devs, compiler_options, name)
     if loaded is None:
@@ -169,15 +170,18 @@ def compile_module(
         with mlir.context:
             with monitoring.timed(monitoring.COMPILE, f"jit({lowered.name})"):
                 raw = devs[0].client.compile_and_load(
-                    lowered.module, _jax.DeviceList(devs), options, lowered.callbacks
+                    lowered.located(), _jax.DeviceList(devs), options, lowered.callbacks
                 )
             loaded = Loaded(raw, from_bytes=True)
     else:
-        bytecode = mlir.bytecode(lowered.module)
-        digest = digest_of(bytecode)
+        if state.compilation_cache_include_metadata_in_key:
+            program = None
+            digest = digest_of(mlir.bytecode(lowered.located()))
+        else:
+            digest = lowered.digest()
 
         def make() -> Loaded:
-            new = _compile_or_fetch(lowered, bytecode, digest, devs, options)
+            new = _compile_or_fetch(lowered, digest, devs, options)
             _loaded[digest, devs, compiler_options] = new
             return new
 
@@ -193,16 +197,19 @@ _flights: Final = SingleFlight()
 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
-def _compile_or_fetch(
-    lowered: LoweredModule, bytecode: bytes, digest: bytes, devs, options
-) -> Loaded:
+def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> Loaded:
     location = disk.executable_location(digest, devs, options) if disk.is_on(devs) else None
     raw = None if location is None else _fetch(location, devs, options)
     if raw is not None:
         return Loaded(raw, from_bytes=True)
     started = time.perf_counter()
     # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
-    loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+    bytecode = mlir.bytecode(lowered.located())
+    try:
+        loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+    except Exception as error:
+        locations.note_compilation(error, lowered)
+        raise
     if location is not None:
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])
@@ -234,13 +241,13 @@ def executable_bytes(
     if not loaded.from_bytes:
         return client.serialize_executable(loaded.raw)
     options = make_options(devs, compiler_options)
-    bytecode = mlir.bytecode(lowered.module)
-    location = (
-        disk.executable_location(digest_of(bytecode), devs, options) if disk.is_on(devs) else None
-    )
+    location = None
+    if disk.is_on(devs):
+        location = disk.executable_location(lowered.digest(), devs, options)
     stored = None if location is None else disk.stored(location)
     if stored is not None:
         return stored
+    bytecode = mlir.bytecode(lowered.located())
     return client.serialize_executable(client.compile_and_load(bytecode, devs, options))
 
 
@@ -321,7 +328,7 @@ def make_options(devs: tuple, overrides: tuple = ()):
 def hlo_computation(lowered: LoweredModule):
     """jaxlib's HLO computation of a lowered module."""
     return _jax.mlir.mlir_module_to_xla_computation(
-        mlir.bytecode(lowered.module), use_tuple_args=False, return_tuple=False
+        mlir.bytecode(lowered.located()), use_tuple_args=False, return_tuple=False
     )
 
 

@@ -44,6 +44,7 @@ callbacks: Any = LazyModule(".callbacks")
 _compile: Any = LazyModule(".compile")
 compiling: Any = _compile
 inspection: Any = LazyModule(".inspection")
+locations: Any = LazyModule(".locations")
 platforms: Any = LazyModule(".platforms")
 portable: Any = LazyModule(".portable")
 static_shapes: Any = LazyModule(".static_shapes")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._base import errors, monitoring
+from .._base.digest import digest
 from .._ir import rules as rule_kinds
 from .._ir.dtypes import canonicalize_dtype
 from .._ir.effects import are_ordered
@@ -15,7 +16,7 @@ from .._ir.jaxpr import Jaxpr, Literal
 from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
 from .._trace.staging import stage_with_aux
-from .context import constant, context, func, hlo, i32, ir, type_of, unknown_location
+from .context import bytecode, constant, context, func, hlo, i32, ir, type_of, unknown_location
 from .formats import Formats
 from .liveness import (
     aliases_of,
@@ -25,6 +26,7 @@ from .liveness import (
     live_eqns,
     stored_value,
 )
+from .locations import Body, locate, note_position, scopes_of
 from .lowered_results import checked
 
 
@@ -37,19 +39,19 @@ class LoweringContext:
       platform_kinds: rule kinds to try for this platform, the most specific first.
       broadcasts: broadcast values of the current block, by value and shape.
       needs: names of the native functions that the module calls, see ``_runtime.custom_calls``.
-      scope: the named scopes of the current equation, including those of the enclosing equations.
       token: the token for the next ordered effect of the current block. A rule that emits such an
         effect sets a new token; a rule with regions passes it in and out of them
         (:meth:`tokens`, :meth:`take_tokens`).
       mark: a suffix of the name of each equation's operations, by which ``explain`` finds them.
       sharding: the placement of the executable, if it is known.
       symbolic: the jaxpr has symbolic dimensions (see ``_lower.shaped``).
+      body, bodies: the current jaxpr and all lowered ones, for :mod:`_lower.locations`.
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts", "scope",
-        "token", "mark", "sharding", "symbolic", "_rules", "_inlined",
+        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts",
+        "token", "mark", "sharding", "symbolic", "body", "bodies", "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -65,16 +67,22 @@ class LoweringContext:
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
         self.broadcasts: dict[tuple, ir.Value] = {}
-        self.scope: tuple[str, ...] = ()
         self.token: ir.Value | None = None
         self.mark: Callable[[Any], str] | None = None
         self.symbolic = False
+        self.body: Body | None = None
+        self.bodies: list[Body] = []
         self._rules: dict[Any, Callable] = {}
         self._inlined: dict[tuple, tuple] = {}
         special = (rule_kinds.lower.on(platform),)
         if platform in ("cuda", "rocm"):
             special += (rule_kinds.lower.on("gpu"),)
         self.platform_kinds = (*special, rule_kinds.lower)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The named scopes of the current equation, including those of enclosing equations."""
+        return () if self.body is None else self.body.scope
 
     def rule(self, prim) -> Callable:
         """The lowering rule of a primitive on this platform."""
@@ -205,7 +213,10 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
 
     saved = ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts
     ctx.broadcasts = {}
-    scope = ctx.scope
+    outer = ctx.body
+    body = ctx.body = Body(jaxpr, outer)
+    ctx.bodies.append(body)
+    append = body.entries.append
     rules = ctx._rules
     for eqn in live_eqns(jaxpr):
         operands, in_avals = [], []
@@ -216,16 +227,18 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         ctx.out_avals = [v.aval for v in eqn.outvars]
         ctx.eqn = eqn
         rule = rules.get(eqn.primitive) or ctx.rule(eqn.primitive)
-        if scope or eqn.ctx or ctx.mark is not None:
-            ctx.scope = scope + eqn.ctx
-            name = "/".join((*ctx.scope, eqn.primitive.name))
-            if ctx.mark is not None:
-                name += ctx.mark(eqn)
-            with ir.Location.name(name, context=context):
+        append(eqn)
+        try:
+            if ctx.mark is None:
                 out = rule(ctx, *operands, **eqn.params)
-            ctx.scope = scope
-        else:
-            out = rule(ctx, *operands, **eqn.params)
+            else:
+                name = "/".join((*ctx.scope, eqn.primitive.name)) + ctx.mark(eqn)
+                with ir.Location.name(name, context=context):
+                    out = rule(ctx, *operands, **eqn.params)
+        except Exception as error:
+            note_position(error, body, eqn)
+            raise
+        append(out)
         if ctx.symbolic:
             out = fitted_results(eqn, out)
         if eqn.primitive.multiple_results:
@@ -234,6 +247,7 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         else:
             env[eqn.outvars[0]] = out
     ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts = saved
+    ctx.body = outer
     return [read(v) for v in jaxpr.outvars]
 
 
@@ -297,25 +311,32 @@ def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dic
         ip=ir.InsertionPoint(ctx.module.body), visibility="private",
     )  # fmt: skip
     arguments = list(function.add_entry_block().arguments)
-    saved = ctx.hoisted, ctx.scope, ctx.token
+    saved = ctx.hoisted, ctx.token, ctx.body
+    ctx.body = Body(None, ctx.body)
     ctx.token = arguments.pop(0) if ordered else None
-    # XLA prepends the scope of each call to those of the function's own operations.
-    ctx.hoisted, ctx.scope = dict(zip(consts, arguments)), ()
+    ctx.hoisted = dict(zip(consts, arguments))
     with ir.InsertionPoint(function.entry_block), unknown_location:
         outs = lower_body(ctx, jaxpr, arguments[len(consts) :])
         func.ReturnOp([*([ctx.token] if ordered else []), *outs])
-    ctx.hoisted, ctx.scope, ctx.token = saved
+    ctx.hoisted, ctx.token, ctx.body = saved
     return function
 
 
 class LoweredModule:
-    """A StableHLO module, and the data needed to run it."""
+    """A StableHLO module, and the data needed to run it.
+
+    The module is written without source locations. :meth:`located` adds them.
+    """
 
     __slots__ = (
         "module", "kept_args", "consts", "callbacks", "needs", "name", "formats", "platform",
+        "jaxpr", "_bodies", "_key",
     )  # fmt: skip
 
-    def __init__(self, module, kept_args, consts, callbacks, needs, name, formats, platform):
+    def __init__(
+        self, module, kept_args, consts, callbacks, needs, name, formats, platform, jaxpr=None,
+        bodies=None,
+    ):  # fmt: skip
         self.module = module
         self.kept_args = kept_args
         self.consts = consts
@@ -324,6 +345,29 @@ class LoweredModule:
         self.name = name
         self.formats = formats
         self.platform = platform
+        self.jaxpr = jaxpr
+        self._bodies: list[Body] | None = bodies
+        self._key: bytes | None = None
+
+    def digest(self) -> bytes:
+        """The digest of the module and its named scopes, without source locations."""
+        if self._key is None:
+            self._key = digest(bytecode(self.module) + scopes_of(self._bodies or ()))
+        return self._key
+
+    def located(self) -> ir.Module:
+        """The module with source locations, names of operations and names of arguments."""
+        bodies = self._bodies
+        if bodies is not None:
+            self.digest()
+            jaxpr = self.jaxpr
+            names = jaxpr.debug_info.arg_names or ()
+            names = [None] * (len(jaxpr.invars) - len(names)) + list(names)
+            if self.kept_args is not None:
+                names = [names[i] for i in self.kept_args]
+            locate(self.module, bodies, self.name, [None] * len(self.consts) + names)
+            self._bodies = None
+        return self.module
 
 
 @monitoring.timed_as(monitoring.LOWER, lambda jaxpr, name, *_, **options: f"jit({name})")
@@ -385,6 +429,8 @@ def lower_module(
             name,
             formats,
             platform,
+            jaxpr,
+            ctx.bodies,
         )
 
 

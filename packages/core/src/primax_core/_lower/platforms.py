@@ -119,7 +119,7 @@ def _choice(ctx: PlatformsContext, rules: Sequence[Callable], operands, params):
     op = hlo.CaseOp(types, index=ctx.index(), num_branches=len(rules))
     for region, single, rule in zip(op.regions, ctx.single, rules):
         single.in_avals, single.out_avals, single.eqn = ctx.in_avals, ctx.out_avals, ctx.eqn
-        single.hoisted, single.scope, single.broadcasts = ctx.hoisted, ctx.scope, {}
+        single.hoisted, single.body, single.broadcasts = ctx.hoisted, ctx.body, {}
         single.symbolic = ctx.symbolic
         with ir.InsertionPoint(region.blocks.append()):
             out = rule(single, *operands, **params)

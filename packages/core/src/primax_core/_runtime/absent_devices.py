@@ -107,7 +107,7 @@ def compile_for(module: Any, context: Any, device: AbsentDevice, options: Any, n
     devices = _jax.DeviceList((device.raw,))
     try:
         with context:
-            return device.raw.client.compile(module.module, devices, options)
+            return device.raw.client.compile(module.located(), devices, options)
     except Exception as e:
         if "No compiler factory" in str(e):
             _too_old("compile for another CPU", e)

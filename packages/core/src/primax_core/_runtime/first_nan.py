@@ -95,7 +95,7 @@ class _Search:
             if eqn.effects and all(e.shows for e in eqn.effects):
                 continue
             values = [v if type(v) is Literal else env[v] for v in eqn.invars]
-            at = (eqn.source_info or location) if located else location
+            at = (eqn.source or location) if located else location
             outs = self.apply(eqn, values, at)
             if eqn.primitive.name not in _MOVES and any(map(self.has_bad, outs)):
                 raise _Located(eqn.primitive.name, at)

@@ -42,8 +42,12 @@ def invalid(x: Any) -> TypeError:
             f"function that {library} transforms cannot use operations of {PUBLIC_NAME}: use the "
             "transformations and the operations of one library."
         )
+    try:
+        text = repr(x)
+    except Exception as e:
+        text = f"<its repr raises {type(e).__name__}>"
     return TypeError(
-        f"Value {x!r} with type {cls} is not a valid Primax type: expected an array, a NumPy "
+        f"Value {text} with type {cls} is not a valid Primax type: expected an array, a NumPy "
         "array, a number or a tracer."
     )
 

@@ -32,7 +32,7 @@ class EquationContext:
         """Make the scopes and the location of an equation current."""
         state.name_stack = self.scope + eqn.ctx if eqn.ctx else self.scope
         if self.located:
-            state.source = eqn.source_info or self.location
+            state.source = eqn.source or self.location
 
     def __exit__(self, *exc: object) -> None:
         state.name_stack, state.source = self.scope, self.location

@@ -306,8 +306,8 @@ def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
             name = _argument(info, trace.invars.index(var))
             origin = f"\n\nThe returned mutable array was passed in as the argument {name}."
         for eqn in trace.eqns:
-            if var in eqn.outvars and eqn.source_info is not None:
-                line = source.summarize(eqn.source_info)
+            if var in eqn.outvars and eqn.source is not None:
+                line = source.summarize(eqn.source)
                 origin = f"\n\nThe returned mutable array was created on line {line}."
     if type(ref) is Ref:
         origin = (

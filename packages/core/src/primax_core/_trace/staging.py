@@ -199,7 +199,7 @@ class JaxprWriter(Trace):
             seen.add(v)
             if v in made_by:
                 stack.extend(made_by[v].invars)
-        return seen, first.source_info if first is not None else None
+        return seen, first.source if first is not None else None
 
 
 class StagingTrace(JaxprWriter):
@@ -231,7 +231,7 @@ class StagingTrace(JaxprWriter):
                 env[v] = w = Var(v.aval)
                 outvars.append(w)
             ctx = scope + eqn.ctx if eqn.ctx else scope
-            place = eqn.source_info or here if located else here
+            place = eqn.source or here if located else here
             append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, place, ctx))
         out = []
         for v in jaxpr.outvars:

@@ -265,12 +265,16 @@ def batch_with_aux(
         v if d is None else tracers.get(type(v), VmapTracer)(trace, v, d)
         for v, d in zip(values, dims)
     ]
+    scopes = state.name_stack
+    if of is not None and trace.parent is not None:
+        state.name_stack = (*scopes, "vmap()")
     try:
         with set_trace(trace), extend_axis_env(axis.name, axis.size):
             outs, aux = fun(*args)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
+        state.name_stack = scopes
     if state.check_tracer_leaks:
         del args, outs
         check_leaks(trace, f"of vmap of {source.summarize_function(of or fun)}")

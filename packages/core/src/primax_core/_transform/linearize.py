@@ -390,12 +390,16 @@ def linearize_with_aux(
             args.append(GradTracer(trace, p, t))
         else:
             args.append(p)
+    scopes = state.name_stack
+    if of is not None and trace.located:
+        state.name_stack = (*scopes, "jvp()")
     try:
         with set_trace(trace):
             outs, aux = fun(*args)
         split = [trace.split(o) for o in outs]
     finally:
         trace.live = False
+        state.name_stack = scopes
     if state.check_tracer_leaks:
         del args, outs
         check_leaks(trace, f"of differentiation of {source.summarize_function(of or fun)}")

@@ -23,6 +23,7 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
     """Cotangents (``None`` for zeros) of a tape's inputs, computed under the current trace."""
     cts: dict[Tangent, Any] = dict(out_cts)
     here = state.name_stack, state.source
+    forward, backward = None, here[0]
     try:
         for node in reversed(tape):
             node_cts = [cts.pop(t, None) for t in node.outputs]
@@ -30,7 +31,12 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
             if not nonzero:
                 continue
             if node.at is not None:
-                state.name_stack, state.source = node.at
+                if node.at[0] is not forward:
+                    from .._ir.name_stack import transposed_scopes
+
+                    forward = node.at[0]
+                    backward = transposed_scopes(here[0], forward)
+                state.name_stack, state.source = backward, node.at[1]
             if node.backward is not None:
                 input_cts = node.backward(node.residuals, node_cts)
                 pairs = [(t, c) for t, c in zip(node.inputs, input_cts) if c is not None]
@@ -208,7 +214,7 @@ def _not_linear(
         return error
     operands = ", ".join(str(i) for i, is_lin in enumerate(linear_args) if is_lin)
     return SymbolicOperandError(
-        f"{eqn.primitive.name}, on line {source.summarize(eqn.source_info)}, is not linear in its "
+        f"{eqn.primitive.name}, on line {source.summarize(eqn.source)}, is not linear in its "
         f"operands {operands}, so it cannot be transposed. A jvp rule must be linear in its "
         "tangents: the tangents may be scaled by functions of the primals and added, but not "
         "multiplied with each other."

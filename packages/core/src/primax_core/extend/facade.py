@@ -14,19 +14,22 @@ from importlib import import_module
 from typing import Any, Final
 
 from .._base.identity import ROOT, is_own
+from .._ir.jaxpr import SourceInfo as SourceInfo
 
 _HOMES: Final = {
-    "LoweringContext": "module",
-    "context": "context",
-    "deserialize_portable_artifact": "portable",
-    "hlo_to_stablehlo": "portable",
-    "lower_body": "module",
-    "lower_module": "module",
-    "make_compile_options": "compile",
-    "make_context": "context",
-    "refine_polymorphic_shapes": "portable",
-    "serialize_portable_artifact": "portable",
-    "unknown_location": "context",
+    "BRACKETS": "_ir.name_stack",
+    "LoweringContext": "_lower.module",
+    "context": "_lower.context",
+    "deserialize_portable_artifact": "_lower.portable",
+    "hlo_to_stablehlo": "_lower.portable",
+    "joined": "_ir.name_stack",
+    "lower_body": "_lower.module",
+    "lower_module": "_lower.module",
+    "make_compile_options": "_lower.compile",
+    "make_context": "_lower.context",
+    "refine_polymorphic_shapes": "_lower.portable",
+    "serialize_portable_artifact": "_lower.portable",
+    "unknown_location": "_lower.context",
 }
 _RENAMED: Final = {"make_compile_options": "make_options"}
 
@@ -35,7 +38,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f".._lower.{home}", __package__)
+    module = import_module(f"..{home}", __package__)
     value = globals()[name] = getattr(module, _RENAMED.get(name, name))
     return value
 

@@ -113,10 +113,10 @@ def _groups(eqns: Sequence[Eqn], places: Places) -> list[list[Eqn]]:
     if len(eqns) <= MOST_NODES:
         return [[e] for e in eqns]
     keys: list[Callable[[Eqn], Any]] = [
-        lambda e: (e.ctx, places.line(e.source_info)),
-        lambda e: e.ctx or places.line(e.source_info).function,
-        lambda e: e.ctx[:2] or places.line(e.source_info).function,
-        lambda e: e.ctx[:1] or places.line(e.source_info).function,
+        lambda e: (_scopes(e), places.line(e.source_info)),
+        lambda e: _scopes(e) or places.line(e.source_info).function,
+        lambda e: _scopes(e)[:2] or places.line(e.source_info).function,
+        lambda e: _scopes(e)[:1] or places.line(e.source_info).function,
     ]
     for key in keys:
         groups = _runs(eqns, key)
@@ -124,6 +124,11 @@ def _groups(eqns: Sequence[Eqn], places: Places) -> list[list[Eqn]]:
             return groups
     step = -(-len(eqns) // MOST_NODES)
     return [list(eqns[i : i + step]) for i in range(0, len(eqns), step)]
+
+
+def _scopes(eqn: Eqn) -> tuple[str, ...]:
+    """The named scopes of an equation, without the transformations, whose names end in brackets."""
+    return tuple(s for s in eqn.ctx if not s.endswith("()"))
 
 
 def _runs(eqns: Sequence[Eqn], key: Callable[[Eqn], Any]) -> list[list[Eqn]]:
@@ -147,7 +152,7 @@ def _node(eqns: list[Eqn], places: Places) -> Node:
     if len(eqns) > 1:
         counts = Counter(e.primitive.name for e in eqns)
         title = "\n".join([where, *(f"{n} {name}" for name, n in counts.most_common(12))])
-        label = "/".join(eqns[0].ctx) or line.function or "part"
+        label = "/".join(_scopes(eqns[0])) or line.function or "part"
         label = label.rpartition("<locals>.")[2]
         return Node(_short(label), f"{len(eqns)} equations", title, _dominant(counts))
     (eqn,) = eqns
@@ -160,7 +165,7 @@ def _node(eqns: list[Eqn], places: Places) -> Node:
             name += f" x {eqn.params['length']}"
         detail = f"{sum(map(equations, held))} equations"
     types = ", ".join(a.str_short() for a in outs)
-    title = "\n".join(filter(None, (where, "/".join(eqn.ctx), types)))
+    title = "\n".join(filter(None, (where, "/".join(_scopes(eqn)), types)))
     return Node(_short(name), _short(detail), title, kind)
 
 

@@ -23,8 +23,7 @@ from primax_core.extend import (
     jaxprs_in,
     typeof,
 )
-
-from .naming import SourceInfo
+from primax_core.extend.facade import SourceInfo
 
 Atom = Var | Literal
 no_effects: Final[frozenset[Effect]] = frozenset()
@@ -199,9 +198,8 @@ def new_jaxpr_eqn(
       ctx: named scopes from another equation; by default those of ``source_info``.
     """
     if isinstance(source_info, SourceInfo):
-        if ctx is None:
-            ctx = source_info.name_stack.names()
-        source_info = source_info.traceback
+        ctx = source_info.ctx if ctx is None else ctx
+        source_info = tuple(source_info) or None
     scopes = ctx if isinstance(ctx, tuple) else ()
     return Eqn(primitive, invars, outvars, params, frozenset(effects), source_info, scopes)
 

@@ -8,12 +8,11 @@ as ``f/jvp(g)``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from primax_core import extend
-from primax_core.extend import state
-
-_BRACKETS: Final = "()"
+from primax_core.extend import facade, state
+from primax_core.extend.facade import BRACKETS
 
 
 class Scope(NamedTuple):
@@ -46,15 +45,14 @@ class NameStack:
 
     def names(self) -> tuple[str, ...]:
         """The representation in the core."""
-        return tuple(s.name + _BRACKETS if isinstance(s, Transform) else s.name for s in self.stack)
+        return tuple(s.name + BRACKETS if isinstance(s, Transform) else s.name for s in self.stack)
 
     @staticmethod
     def of(names: tuple[str, ...]) -> NameStack:
         """Convert the core's representation."""
         return NameStack(
             tuple(
-                Transform(n[: -len(_BRACKETS)]) if n.endswith(_BRACKETS) else Scope(n)
-                for n in names
+                Transform(n[: -len(BRACKETS)]) if n.endswith(BRACKETS) else Scope(n) for n in names
             )
         )
 
@@ -80,54 +78,23 @@ class NameStack:
         return hash(self.stack)
 
     def __str__(self) -> str:
-        parts: list[str] = []
-        around: list[str] = []  # transformations around the next scope
-        for part in self.stack:
-            if isinstance(part, Transform):
-                around.append(part.name)
-            else:
-                parts.append(_enclosed(part.name, around))
-                around = []
-        if around:
-            parts.append(_enclosed("", around))
-        return "/".join(parts)
+        return facade.joined(self.names())
 
     def __repr__(self) -> str:
         return f"NameStack(stack={self.stack!r})"
 
 
-def _enclosed(name: str, transforms: list[str]) -> str:
-    """``f(g(name))`` for the transformations ``f`` and ``g``."""
-    for transform in reversed(transforms):
-        name = f"{transform}({name})"
-    return name
-
-
-class SourceInfo:
+class SourceInfo(facade.SourceInfo):
     """Source information of an operation.
 
-    Attributes:
-      traceback: the source location in the core's representation; ``None`` if unknown.
-      name_stack: the enclosing scopes.
+    The attributes ``traceback`` and ``name_stack`` and the method ``replace`` are those of
+    equations' ``source_info``, see ``primax._core_attributes``.
     """
 
-    __slots__ = ("traceback", "name_stack")
-
-    def __init__(self, traceback: Any, name_stack: NameStack) -> None:
-        self.traceback: Any = traceback
-        self.name_stack: NameStack = name_stack
-
-    def replace(self, *, traceback: Any = None, name_stack: NameStack | None = None) -> SourceInfo:
-        """Return a copy with other fields."""
-        return SourceInfo(
-            self.traceback if traceback is None else traceback,
-            self.name_stack if name_stack is None else name_stack,
-        )
-
-
-def location_of(source_info: Any) -> Any:
-    """Return the core's source location of a :class:`SourceInfo` or an equation's attribute."""
-    return source_info.traceback if isinstance(source_info, SourceInfo) else source_info
+    def __new__(cls, traceback: Any, name_stack: NameStack) -> SourceInfo:
+        info = tuple.__new__(cls, traceback or ())
+        info.ctx = name_stack.names()
+        return info
 
 
 def new_source_info() -> SourceInfo:
@@ -157,8 +124,7 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
       source_info: a :class:`SourceInfo`, or an equation's ``source_info``.
       num_frames: ignored, because each operation stores one location.
     """
-    place = location_of(source_info)
-    return "" if place is None else extend.summarize(place)
+    return extend.summarize(source_info) if source_info else ""
 
 
 class set_name_stack:
@@ -211,13 +177,13 @@ class user_context:
     __slots__ = ("_location", "_name_stack", "_saved")
 
     def __init__(self, traceback: Any, *, name_stack: NameStack | None = None) -> None:
-        self._location = location_of(traceback)
+        self._location = traceback
         self._name_stack = name_stack
 
     def __enter__(self) -> None:
         self._saved = state.source, state.name_stack
-        if self._location is not None:
-            state.source = self._location
+        if self._location:
+            state.source = tuple(self._location)
         if self._name_stack is not None:
             state.name_stack = self._name_stack.names()
 

@@ -125,7 +125,7 @@ def emit(
     *, stays: bool, ordered: bool = False,
 ) -> list[Any]:  # fmt: skip
     """Emit a call of a callback."""
-    what = what_is(kind, callback, ctx.eqn.source_info)
+    what = what_is(kind, callback, ctx.eqn.source)
     call = HostCall(callback, ctx.in_avals, out_avals, ordered, what)
     return callbacks.emit_callback(
         ctx, call, values, out_avals, has_side_effect=stays, ordered=ordered
