@@ -316,6 +316,18 @@ def test_checked_modules_are_cached(monkeypatch) -> None:
     assert len(asked) == 1
 
 
+def test_a_process_that_ended_is_replaced_and_its_pipes_are_closed() -> None:
+    data = module_of(main("%r = stablehlo.add %a, %a : tensor<2xf32>"))
+    reader = untrusted._Reader()
+    assert reader.ask(data) == ""
+    first = reader.process
+    first.kill()
+    first.wait()
+    assert reader.ask(data) == ""
+    assert first.stdin.closed and first.stdout.closed and reader.process is not first
+    reader.stop()
+
+
 def test_a_process_that_cannot_be_started(monkeypatch) -> None:
     data = module_of(main("%r = stablehlo.subtract %a, %a : tensor<2xf32>"))
     monkeypatch.setattr(untrusted, "_location", lambda key: None)

@@ -110,8 +110,10 @@ class _Reader:
 
     def _running(self) -> subprocess.Popen[bytes]:
         process = self.process
-        if process is not None and self.owner == os.getpid() and process.poll() is None:
-            return process
+        if process is not None:
+            if self.owner == os.getpid() and process.poll() is None:
+                return process
+            _close(process)
         import jaxlib
         import ml_dtypes
         import numpy
@@ -152,12 +154,7 @@ class _Reader:
 
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
         self.process = None
-        for pipe in (process.stdin, process.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:
-                pass
+        _close(process)
         try:
             return process.wait(STARTING)
         except subprocess.TimeoutExpired:
@@ -170,6 +167,16 @@ class _Reader:
         if process is not None and self.owner == os.getpid():
             process.kill()
             self._ended(process)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """Close this side of the pipes."""
+    for pipe in (process.stdin, process.stdout):
+        try:
+            if pipe is not None:
+                pipe.close()
+        except OSError:
+            pass
 
 
 @contextmanager
