@@ -186,3 +186,28 @@ def test_bernoulli_numbers() -> None:
 def test_errors(call, error, match) -> None:
     with pytest.raises(error, match=match):
         call()
+
+
+def test_kl_div_of_close_arguments() -> None:
+    p, q = np.float32([1, 100, 2, 3]), np.float32([1.0001, 100.01, 1.5, 0.1])
+    x, y = p.astype(np.longdouble), q.astype(np.longdouble)
+    gap = (y - x) / x
+    expected = x * (gap - np.log1p(gap))
+    np.testing.assert_allclose(special.kl_div(p, q), expected.astype(np.float64), rtol=2e-6)
+    slope = jit(vmap(grad(special.kl_div)))(p, q)
+    np.testing.assert_allclose(slope, np.log(x / y).astype(np.float64), rtol=2e-3)
+
+
+def test_spherical_harmonics_at_all_polar_angles() -> None:
+    theta = np.float32([-1, 0, 1, np.pi, 4])
+    for n, m in ((1, 1), (1, -1), (5, -3), (3, 2)):
+        actual = special.sph_harm_y(np.array([n]), np.array([m]), theta, np.float32(0.7), n_max=5)
+        close(actual, theirs.sph_harm_y(n, m, theta, 0.7), atol=2e-6)
+
+
+def test_complex_gamma_at_its_poles() -> None:
+    poles = np.complex64([0, -1, -2])
+    for fun in (special.gamma, special.loggamma):
+        value = np.asarray(fun(poles))
+        assert np.isnan(value.real).all() and np.isnan(value.imag).all()
+        assert np.isfinite(np.asarray(fun(poles + np.complex64(0.5)))).all()

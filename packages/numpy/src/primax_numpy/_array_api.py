@@ -66,9 +66,9 @@ class ArrayNamespaceInfo:
             "indexing": dtypes.default_int(),
         }
 
-    def devices(self) -> tuple[Any, ...]:
+    def devices(self) -> list[Any]:
         """The available devices; ``None`` denotes the default device."""
-        return (None, *devices())
+        return [None, *devices()]
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
         """The standard's dtypes that arrays can have, by name.

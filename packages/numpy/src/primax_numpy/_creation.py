@@ -178,18 +178,25 @@ def _rows_on_host(a: Any, dtype: Any) -> np.ndarray:
     return np.asarray(a).astype(dtype)
 
 
+_MOST_AXES: Final = 64  # of a NumPy array
+
+
 def _only_numbers(a: Any) -> bool:
     """True if all leaves of nested sequences are Python numbers, tested without a Python loop over
     the leaves.
     """
     level = a
-    while True:
+    for _ in range(_MOST_AXES + 1):
         kinds = set(map(type, level))
         if kinds <= _NUMBERS:
             return bool(kinds)
         if not kinds <= _ROWS:
             return False
         level = list(chain.from_iterable(level))
+    raise ValueError(
+        f"nested sequences can have at most {_MOST_AXES} levels: a sequence is nested deeper, or "
+        "contains itself"
+    )
 
 
 def _from_numbers(a: Any, dtype: Any) -> Array:

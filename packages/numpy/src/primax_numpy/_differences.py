@@ -322,9 +322,28 @@ def _trapezoid(y, x=None, *, axis):
 
 @compiled("axis")
 def _trapezoid_evenly(y, dx, *, axis):
+    if typeof(dx).ndim:
+        return _trapezoid_of_steps(y, dx, axis)
     total = _trapezoid(y, axis=axis)
     total, dx = promoted("trapezoid", total, dx, any_number)
     return lax.mul(total, repeated(dx, typeof(total).shape))
+
+
+def _trapezoid_of_steps(y, dx, axis: int):
+    y, dx = promoted("trapezoid", y, dx, any_number)
+    result = typeof(y).dtype
+    y, dx = (lax.convert_element_type(v, wide_of(result)) for v in (y, dx))
+    n = typeof(y).shape[axis]
+    sums = lax.add(
+        lax.slice_in_dim(y, min(n, 1), n, axis=axis),
+        lax.slice_in_dim(y, 0, max(n - 1, 0), axis=axis),
+    )
+    # As in NumPy, the step sizes broadcast against the intervals before the sum along the axis.
+    shape = broadcast_shapes(typeof(dx).shape, typeof(sums).shape)
+    terms = lax.mul(repeated(dx, shape), repeated(sums, shape))
+    at = axis - typeof(y).ndim + len(shape)
+    total = lax.mul(lax.reduce_sum(terms, (at,)), scalar(0.5, wide_of(result)))
+    return lax.convert_element_type(total, result)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
@@ -333,7 +352,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     Args:
       y: samples; integers give floats.
       x: the coordinates of the samples, of the shape of ``y`` or a vector along the axis.
-      dx: the spacing of the samples if ``x`` is ``None``.
+      dx: the spacing of the samples if ``x`` is ``None``: a number, or an array that broadcasts
+        against the intervals of ``y``.
       axis: the axis.
 
     >>> float(trapezoid(np.array([1.0, 2.0, 3.0]), dx=2.0))

@@ -35,10 +35,10 @@ def einsum(
     """Sum of products over labelled axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
     Args:
-      subscripts: a letter for each axis of each operand, ``...`` for broadcast axes, and after
-        ``->`` those of the result; without ``->``, the letters that occur once, sorted. Operands
-        alternating with lists of axis numbers are also accepted: ``einsum(a, [0, 1], b, [1, 2],
-        [0, 2])``.
+      subscripts: a letter or digit for each axis of each operand, ``...`` for broadcast axes, and
+        after ``->`` those of the result; without ``->``, the letters that occur once, sorted.
+        Operands alternating with lists of axis numbers are also accepted:
+        ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
       optimize: the strategy for the contraction order of three or more operands: a name of
         opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, or a
         path.
@@ -100,6 +100,11 @@ def _parsed_operands(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tup
     alternating = [subscripts, *operands]
     result = alternating.pop() if len(alternating) % 2 else None
     arrays, lists = alternating[::2], alternating[1::2]
+    if all(isinstance(axes, str) for axes in lists):
+        # A string of labels, such as "01", is the list of its characters.
+        names = sorted(set("".join(lists)) | set(result or ""))
+        lists = [[names.index(c) for c in axes] for axes in lists]
+        result = None if result is None else [names.index(c) for c in result]
     text = ",".join(_letters_of(axes) for axes in lists)
     return text if result is None else f"{text}->{_letters_of(result)}", tuple(arrays)
 
@@ -175,9 +180,9 @@ def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], 
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     for c in text.replace("...", "").replace("->", "").replace(",", ""):
-        if not c.isalpha():
+        if not (c.isalpha() or c.isdigit()):
             raise ValueError(
-                f"einsum: character {c!r} in {text!r} is neither a letter nor one of "
+                f"einsum: character {c!r} in {text!r} is neither a letter, a digit nor one of "
                 "'...', ',' and '->'"
             )
     spare = [c for c in _LETTERS if c not in text]
@@ -209,7 +214,13 @@ def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], 
 def _check_sizes(text: str, inputs: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> None:
     sizes: dict[str, int] = {}
     for k, (term, shape) in enumerate(zip(inputs, shapes)):
+        own = dict(zip(term, shape))
         for c, d in zip(term, shape):
+            if own[c] != d:
+                raise ValueError(
+                    f"einsum: axes of operand {k} with the repeated label {c!r} have different "
+                    f"sizes ({d} and {own[c]}) in {text!r} with shapes {list(shapes)}"
+                )
             known = sizes.setdefault(c, d)
             if d not in (1, known) and known != 1:
                 raise ValueError(
@@ -232,8 +243,10 @@ def _einsum(*operands, steps, precision, preferred, contract):
         else:
             parts = [values.pop(taken[0])]
         sizes = _sizes(inputs, parts)
-        terms = [_reduced_operand(x, t, output, inputs[1 - k : 2 - k], sizes)
+        terms = [_without_broadcast(x, t, inputs[1 - k : 2 - k], sizes)
                  for k, (x, t) in enumerate(zip(parts, inputs))]  # fmt: skip
+        terms = [_reduced_operand(x, t, output, "".join(u for _, u in terms[1 - k : 2 - k]))
+                 for k, (x, t) in enumerate(terms)]  # fmt: skip
         if len(terms) == 1:
             values.append(_arranged(*terms[0], output))
         else:
@@ -254,15 +267,18 @@ def _sizes(inputs: Sequence[str], parts: Sequence[Any]) -> dict[str, int]:
     return sizes
 
 
-def _reduced_operand(x, term: str, output: str, others: Sequence[str], sizes) -> tuple[Any, str]:
-    """Reduce one operand: diagonals of repeated labels, and sums over labels that only it has."""
+def _without_broadcast(x, term: str, others: Sequence[str], sizes) -> tuple[Any, str]:
+    """An operand without the axes of size 1 whose label is larger in the other operand."""
     other = "".join(others)
-    # Axes of size 1 broadcast: they are removed if the label is larger in another axis.
-    drop = [i for i, (c, d) in enumerate(zip(term, typeof(x).shape)) if d == 1 and sizes[c] != 1]
-    drop = [i for i in drop if term[i] in other or term.count(term[i]) > 1]
-    if drop:
-        x = lax.squeeze(x, tuple(drop))
-        term = "".join(c for i, c in enumerate(term) if i not in drop)
+    shape = typeof(x).shape
+    drop = [i for i, c in enumerate(term) if shape[i] == 1 and sizes[c] != 1 and c in other]
+    if not drop:
+        return x, term
+    return lax.squeeze(x, tuple(drop)), "".join(c for i, c in enumerate(term) if i not in drop)
+
+
+def _reduced_operand(x, term: str, output: str, other: str) -> tuple[Any, str]:
+    """Reduce one operand: diagonals of repeated labels, and sums over labels that only it has."""
     for c in dict.fromkeys(term):
         while term.count(c) > 1:
             x, term = _diagonal(x, term, c)

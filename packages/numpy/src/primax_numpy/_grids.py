@@ -22,8 +22,8 @@ from ._ranges import arange, linspace
 
 def meshgrid(
     *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> tuple[Array, ...]:
-    """Coordinates of all points of a grid, one array for each axis.
+) -> list[Array]:
+    """Coordinates of all points of a grid: a list of one array for each axis.
 
     Args:
       xi: the coordinates along each axis: one-dimensional, or numbers.
@@ -42,7 +42,7 @@ def meshgrid(
     shapes = [typeof(x).shape for x in xi]
     if any(len(s) != 1 for s in shapes):
         raise ValueError(f"Arguments to meshgrid must be 1D, got shapes {shapes}")
-    return tuple(_meshgrid(*xi, sparse=bool(sparse), swapped=indexing == "xy")) if xi else ()
+    return list(_meshgrid(*xi, sparse=bool(sparse), swapped=indexing == "xy")) if xi else []
 
 
 @compiled("sparse", "swapped")
@@ -131,8 +131,8 @@ def _spaced(s: slice) -> Array:
         if isinstance(bound, Tracer):
             raise TypeError(f"the bounds of a range must be concrete, got {s}: use linspace")
     start = 0 if s.start is None else s.start
-    if s.stop is None:
-        raise TypeError(f"a range needs a stop value, got {s}")
+    if s.stop is None:  # as in NumPy, the range from 0 to the start
+        s, start = slice(0, start, s.step), 0
     if isinstance(s.step, (complex, np.complexfloating)):
         return linspace(start, s.stop, int(abs(s.step)))
     return arange(start, s.stop, s.step)
@@ -144,7 +144,8 @@ class _MeshGrid:
     def __getitem__(self, key: Any) -> Array:
         if isinstance(key, slice):
             return _spaced(key)
-        return _stacked_grid(*_same_type(key))
+        lines = _same_type(key)
+        return _stacked_grid(*lines) if lines else arange(0)
 
 
 class _OpenGrid:
@@ -153,13 +154,16 @@ class _OpenGrid:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _spaced(key)
-        return list(_meshgrid(*_same_type(key), sparse=True, swapped=False))
+        lines = _same_type(key)
+        return list(_meshgrid(*lines, sparse=True, swapped=False)) if lines else []
 
 
 def _same_type(key: Any) -> tuple[Array, ...]:
     if not isinstance(key, tuple) or not all(isinstance(k, slice) for k in key):
         raise TypeError(f"a grid needs slices, such as mgrid[0:2, 0:3], got {key!r}")
     lines = [_spaced(k) for k in key]
+    if not lines:
+        return ()
     dtype, _ = dtypes.lattice_result(tuple([(x.dtype, False) for x in lines]))
     return [lax.convert_element_type(x, dtype) for x in lines]
 

@@ -5,6 +5,9 @@ A plan has an entry for each part of an index, in order:
 - ``("slice", start, stop, step)``: a slice of one axis with static bounds;
 - ``("all",)``: a whole axis;
 - ``("new",)`` and ``("none",)``: a new axis, and a marker that the preceding one is empty;
+- ``("flag", k)``: a boolean scalar next to other positions: operand ``k`` contains the positions
+  along a new axis of size 1 (one zero for ``True``, none for ``False``), which broadcast together
+  with those of the arrays;
 - ``("at", i)``: a concrete position, possibly negative, inside a trace;
 - ``("scalar", k)`` and ``("array", k)``: positions stored in operand ``k``;
 - ``("window", k, size)``: ``size`` elements that start at the position in operand ``k``.
@@ -56,14 +59,35 @@ def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
         elif e is None:
             parts.append(("new",))
         elif _is_flag(e):
-            # A boolean scalar is a mask of rank 0: it adds an axis of size 1 or 0.
-            parts.append(("new",))
-            if not e:
-                parts.append(("none",))
+            parts.append(("flag", len(operands)))
+            operands.append(np.zeros(int(e), np.int32))
         else:
             parts.append(_part(e, shape[axis], axis, position, operands))
             axis += 1
+    if len(operands) == 1 and all(p[0] not in _POSITIONS for p in parts):
+        # A mask of rank 0 without other positions adds an axis of size 1 or 0.
+        parts = [q for p in parts for q in (_new_axis(operands) if p[0] == "flag" else (p,))]
+        operands = []
     return Plan(tuple(parts)), operands
+
+
+_POSITIONS: Final = frozenset(("at", "scalar", "array", "window"))
+
+
+def _new_axis(operands: list[Any]) -> tuple[tuple[str], ...]:
+    return (("new",),) if len(operands[0]) else (("new",), ("none",))
+
+
+def with_axes_of_flags(plan: Plan) -> tuple[Plan, tuple[int, ...]]:
+    """The plan with each flag as positions along its new axis, and the new axes of the array."""
+    parts, axes, axis = [], [], 0
+    for part in plan.parts:
+        if part[0] == "flag":
+            axes.append(axis)
+            part = ("array", part[1])
+        parts.append(part)
+        axis += part[0] not in ("new", "none")
+    return Plan(tuple(parts)), tuple(axes)
 
 
 def _entries_of(index: Any) -> list[Any]:
@@ -114,7 +138,8 @@ class _Mask(NamedTuple):
 
 def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> tuple[Any, ...]:
     if isinstance(e, _Mask):
-        if e.length != size:
+        # A mask without elements selects nothing from any axis.
+        if e.length != size and e.length:
             raise IndexError(
                 f"boolean index did not match shape of indexed array in index {e.position}: got "
                 f"({e.length},), expected [{size}]"
@@ -134,6 +159,10 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
                 "Indexer must have integer or boolean type, got indexer with type "
                 f"{aval.dtype.name} at position {position}, indexer value {e}"
             )
+        if isinstance(e, np.ndarray) and e.dtype.itemsize == 8 and _is_long(size):
+            # int64 is not available in every mode; uint32 represents these positions.
+            e = np.where(e < 0, e + size, e)
+            e = np.where(e < 0, _LAST, np.minimum(e, _LAST)).astype(np.uint32)
         operands.append(e)
         return ("scalar" if not aval.ndim else "array", len(operands) - 1)
     if isinstance(e, (float, complex, np.inexact)):
@@ -157,15 +186,26 @@ def _part(e: Any, size: int, axis: int, position: int, operands: list[Any]) -> t
 def _known_position(i: int, size: int, axis: int, operands: list[Any]) -> tuple[Any, ...]:
     if not size:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-    i = min(max(i, -_FAR), _FAR - 1)  # still out of bounds, and representable in the index dtype
-    if state.trace is not None and type(size) is int and -size <= i < size:
+    long = _is_long(size)
+    if (state.trace is not None or long) and type(size) is int and -size <= i < size:
         return ("at", i)
+    if long and i >= size:
+        return ("at", size)
+    i = min(max(i, -_FAR), _FAR - 1)  # still out of bounds, and representable in the index dtype
     # One executable serves all positions. checkify detects those out of bounds.
     operands.append(position_array(i) if state.trace is None else np.int32(i))
     return ("scalar", len(operands) - 1)
 
 
 _FAR: Final = 2**31
+_LAST: Final = 2**32 - 1
+
+
+def _is_long(size: Any) -> bool:
+    """Return True if an axis has positions that int32 does not represent."""
+    return type(size) is int and size > _FAR
+
+
 _positions: dict[tuple[Any, int], Array] = bounded_cache()
 
 

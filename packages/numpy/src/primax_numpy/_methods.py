@@ -80,6 +80,11 @@ def _rmatmul(self: Array, other: Any) -> Any:
 
 
 def _contains(self: Array, item: Any) -> bool:
+    if is_operand(item) and typeof(item).shape:
+        raise ValueError(
+            f"`value in array` requires a scalar value, got an array of shape {typeof(item).shape}:"
+            " use isin(value, array)"
+        )
     matches = self == item
     return matches if isinstance(matches, bool) else bool(_reductions.any(matches))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,8 +32,14 @@ def _ufunc(nin: int, identity: Any = None, **methods: Any) -> Callable[[_Method]
 # Shared ufunc methods
 
 
+# Sums and products of booleans are their logical disjunctions and conjunctions.
+_OF_BOOLEANS: Final = {"add": "max", "multiply": "min"}
+
+
 def _updating(name: str) -> _Method:
     def update(x: Any, indices: Any, b: Any) -> Array:
+        if x.dtype == np.bool_ and typeof(b).dtype == np.bool_ and name in _OF_BOOLEANS:
+            return getattr(x.at[indices], _OF_BOOLEANS[name])(b)
         if isinstance(indices, Array):
             return _updated(x, indices, b, name=name)
         return getattr(x.at[indices], name)(b)
@@ -51,7 +57,10 @@ def _running(x, *, op, axis, dtype):
     computed = dtype or typeof(x).dtype
     if computed == np.bool_ and op in (lax.cumsum, lax.cumprod):
         computed = dtypes.default_int()
-    return op(lax.convert_element_type(x, computed), axis)
+    x = lax.convert_element_type(x, computed)
+    if computed == np.bool_:  # minima and maxima
+        return lax.convert_element_type(op(lax.convert_element_type(x, np.uint8), axis), np.bool_)
+    return op(x, axis)
 
 
 def _accumulating(op: _Method) -> _Method:

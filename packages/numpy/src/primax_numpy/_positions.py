@@ -293,15 +293,45 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 
     Args:
       indices: integers; negative ones count from the end, and those out of bounds are clamped.
-      shape: the shape of the array.
+      shape: the shape of the array; its sizes may be traced.
     """
     check_arrays("unravel_index", indices)
-    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    dims = tuple([operator.index(d) for d in sizes])
+    sized = isinstance(shape, (tuple, list)) or getattr(shape, "ndim", 0)
+    sizes = tuple(shape) if sized else (shape,)
+    computed = any(isinstance(d, Tracer) for d in sizes)
+    dims = () if computed else tuple([operator.index(d) for d in sizes])
     kind = typeof(indices).dtype
     if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
         raise TypeError(f"unravel_index: indices must be integers, got {typeof(indices).dtype}")
+    if computed:
+        return tuple(_unravel_of_computed(indices, *sizes))
     return tuple(_unravel_index(indices, shape=dims))
+
+
+@compiled()
+def _unravel_of_computed(indices, *sizes):
+    aval = typeof(indices)
+    result_dtype = None if aval.dtype == np.bool_ or aval.weak_type else aval.dtype
+    wide = lax.convert_element_type(indices, dtypes.default_int())
+    dims = [lax.convert_element_type(d, typeof(wide).dtype) for d in sizes]
+    total = dims[0]
+    for d in dims[1:]:
+        total = lax.mul(total, d)
+    zero, one = (lax.full_like(wide, v, shape=()) for v in (0, 1))
+    if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
+        negative = lax.lt(wide, lax.full_like(wide, 0))
+        shifted = lax.add(wide, lax.broadcast(total, aval.shape))
+        wide = lax.select(negative, shifted, wide)
+    rest = lax.clamp(zero, wide, lax.max(lax.sub(total, one), zero))
+    out = []
+    for d in reversed(dims):
+        divisor = lax.broadcast(lax.max(d, one), aval.shape)
+        position = lax.rem(rest, divisor)
+        rest = lax.div(rest, divisor)
+        out.append(
+            position if result_dtype is None else lax.convert_element_type(position, result_dtype)
+        )
+    return tuple(reversed(out))
 
 
 @compiled("shape")

@@ -20,7 +20,7 @@ from primax_core.extend.dimensions import (
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._functions import compiled
-from ._index_plans import Plan, plan_of, position_array
+from ._index_plans import Plan, plan_of, position_array, with_axes_of_flags
 
 _MODES: Final[dict[str | None, Any]] = {
     None: None,
@@ -48,7 +48,12 @@ def mode_of(mode: Any) -> Any:
 
 def getitem(x: Array, index: Any) -> Array:
     """``x[index]`` with NumPy semantics; positions out of bounds are clamped."""
-    entry = _fast_key(index) if state.trace is None else None
+    try:
+        entry = _fast_key(index) if state.trace is None else None
+    except OverflowError:
+        if not any(map(is_beyond_int32, x.shape)):
+            raise
+        entry = None
     if entry is not None:
         out: Array | None = _path.lookup(entry[0], x, *entry[1])
         if out is not None:
@@ -56,7 +61,7 @@ def getitem(x: Array, index: Any) -> Array:
     plan, operands = plan_of(index, x.shape)
     if all(p[0] == "all" for p in plan.parts):
         return x
-    if entry is None:
+    if entry is None or any(p[0] == "at" for p in plan.parts):
         return planned(x, operands, plan)
     return _path.call(entry[0], (x, *operands), plan=plan, mode=None, fill_value=None)
 
@@ -147,6 +152,9 @@ _MOVED: Final = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BO
 @compiled("plan", "mode", "fill_value", "sorted_", "unique", "wrap", name="getitem")
 def _take(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wrap=True):
     kinds = {p[0] for p in plan.parts}
+    if "flag" in kinds:
+        plan, new = with_axes_of_flags(plan)
+        x, kinds = lax.expand_dims(x, new), kinds | {"array"}
     slices = "array" not in kinds and (wrap or not kinds & _COMPUTED)
     # Dynamic slices clamp their starts, as only some of the modes do.
     if slices and (mode is None or mode in _MOVED or not kinds & _COMPUTED):
@@ -235,7 +243,9 @@ def _dynamic(x, starts, sizes, strides):
         x = lax.slice(x, lo, hi, strides)
         starts = [0 if is_size(s) else s for s in starts]
     computed = [s for s in starts if not is_size(s)]
-    kind = np.dtype(np.int64) if any(_is_long(s) for s in computed) else np.dtype(np.int32)
+    unsigned = all(typeof(s).dtype == _UNSIGNED for s in computed)
+    kind = _UNSIGNED if unsigned else np.dtype(np.int32)
+    kind = np.dtype(np.int64) if any(_is_long(s) for s in computed) else kind
     index = [kind.type(0) if is_size(s) else as_position(s, kind) for s in starts]
     return lax.dynamic_slice(x, index, sizes)
 
@@ -250,6 +260,14 @@ def as_position(s: Any, wide: np.dtype | None = None) -> Any:
     if wide is None:
         wide = np.dtype(np.int64) if _is_long(s) else np.dtype(np.int32)
     return lax.convert_element_type(s, wide) if aval.dtype != wide or aval.weak_type else s
+
+
+_UNSIGNED: Final = np.dtype(np.uint32)
+
+
+def is_beyond_int32(size: Any) -> bool:
+    """Return True if an axis has positions that int32 does not represent."""
+    return type(size) is int and size > 2**31
 
 
 def _with_new_axes(x, plan: Plan):
@@ -328,7 +346,7 @@ def _positions(x, operands, parts, wrap: bool):
     joint = broadcast_shapes(*(typeof(a).shape for a in arrays))
     n = len(joint)
     together = [lax.broadcast_in_dim(a, joint, tuple(range(n - typeof(a).ndim, n))) for a in arrays]
-    wide = max((typeof(a).dtype for a in together), key=lambda d: d.itemsize)
+    wide = max((typeof(a).dtype for a in together), key=lambda d: (d.itemsize, d.kind))
     rows = [lax.expand_dims(lax.convert_element_type(a, wide), (n,)) for a in together]
     index = rows[0] if len(rows) == 1 else lax.concatenate(rows, n)
     adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
@@ -346,11 +364,20 @@ def counted_from_start(a, size: int):
     """Positions with negative ones counted from the end."""
     if isinstance(a, np.ndarray):
         wide = np.int64 if a.dtype.itemsize == 8 and state.enable_x64 else np.int32
+        if is_beyond_int32(size) and wide is np.int32:
+            far = np.where(a < 0, a + np.int64(size), a)
+            return np.where(far < 0, 2**32 - 1, far).astype(_UNSIGNED)
         a = a.astype(wide)
         if is_size(size) and not is_static((size,)):
             return _from_symbolic_end(a, size)
         return np.where(a < 0, a + wide(size), a)
     unsigned = dtypes.issubdtype(typeof(a).dtype, np.unsignedinteger)
+    if is_beyond_int32(size) and not _is_long(a):
+        far = lax.convert_element_type(a, _UNSIGNED)
+        if unsigned:
+            return far
+        # 32 bits without a sign: the addition modulo 2**32 gives the position from the start.
+        return lax.select(lax.lt(a, lax.full_like(a, 0)), lax.add(far, np.uint32(size)), far)
     a = as_position(a)
     if unsigned:
         return a

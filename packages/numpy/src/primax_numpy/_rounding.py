@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, Final
@@ -72,11 +73,19 @@ def _to_decimals(x: Any, decimals: int) -> Any:
         return lax.round(x, _EVEN)
     if aval.dtype == dtypes.f16:  # a large number times a power of 10 overflows
         x = lax.convert_element_type(x, dtypes.f32)
-    factor = 10.0 ** abs(decimals)
-    if decimals > 0:
-        out: Any = lax.round(x * factor, _EVEN) / factor
+    # Both powers of 10 and their reciprocals are normal numbers.
+    most = int(math.log10(float(dtypes.finfo(typeof(x).dtype).max))) - 1
+    out: Any
+    if decimals > most:
+        out = x
+    elif decimals > 0:
+        scaled = x * 10.0**decimals
+        # A number whose multiple overflows has no decimals.
+        out = lax.select(lax.is_finite(scaled), lax.round(scaled, _EVEN) / 10.0**decimals, x)
+    elif decimals >= -most:
+        out = lax.round(x / 10.0**-decimals, _EVEN) * 10.0**-decimals
     else:
-        out = lax.round(x / factor, _EVEN) * factor
+        out = x * 0.0  # NaN for infinities and NaN
     return out if typeof(out).dtype == aval.dtype else lax.convert_element_type(out, aval.dtype)
 
 

@@ -350,8 +350,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     return placed(out, None, out_sharding)
 
 
-def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
-    """Arrays broadcast to their common shape."""
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """The list of the arrays broadcast to their common shape."""
     check_arrays("broadcast_arrays", *args)
     common = lax.broadcast_shapes(*[typeof(a).shape for a in args])
-    return tuple([broadcast_to(a, common) for a in args])
+    return [broadcast_to(a, common) for a in args]

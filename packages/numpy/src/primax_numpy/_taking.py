@@ -158,10 +158,13 @@ def take_along_axis(
       indices: integers of the rank of ``arr``, with the same sizes or 1 except along ``axis``.
       axis: the axis; ``None`` flattens both.
       mode: the treatment of indices out of bounds: ``"fill"`` (the default) returns
-        ``fill_value``, ``"clip"`` clamps, ``"promise_in_bounds"`` is undefined.
+        ``fill_value``, ``"clip"`` clamps, ``"promise_in_bounds"`` is undefined. ``"one_hot"``
+        returns 0 for them.
       fill_value: by default NaN, the smallest signed or largest unsigned integer, or true.
       wrap_negative_indices: negative indices count from the end.
     """
+    if isinstance(mode, str) and mode == "one_hot":
+        mode, fill_value = "fill", 0
     plain = fill_value is None and (mode is None or type(mode) is str)
     key = (type(axis), axis, mode, bool(wrap_negative_indices)) if plain else None
     if key is not None:

@@ -156,12 +156,15 @@ def sinc(x: Any, /) -> Array:
         zero = x == 0
         scaled: Any = lax.select(zero, lax.full_like(x, 1), x) * math.pi
         return lax.select(zero, lax.full_like(x, 1), lax.sin(scaled) / scaled)
+    infinite = lax.abs(x) == lax.full_like(x, math.inf)
+    x = lax.select(infinite, lax.full_like(x, 1), x)  # sinc(1) is 0, but its derivative is not
     whole: Any = lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
     rest = x - whole
     sign = 1 - 2 * (whole - 2 * lax.floor(whole * 0.5))  # -1 at odd numbers
     near = whole == 0
     share = rest / lax.select(near, lax.full_like(x, 1), x)
-    return sign * _sinc_series(rest * math.pi) * lax.select(near, lax.full_like(x, 1), share)
+    out = sign * _sinc_series(rest * math.pi) * lax.select(near, lax.full_like(x, 1), share)
+    return lax.select(infinite, lax.full_like(x, 0), out)
 
 
 def _sinc_series(x: Any) -> Any:

@@ -139,8 +139,9 @@ def _updated(x, places, b, *, fun):
 @compiled("fun")
 def outer_of(x, y, *, fun):
     """A function applied to every pair of elements of two arrays."""
-    rank = typeof(x).ndim
-    return fun._call(lax.expand_dims(x, tuple(range(rank, rank + typeof(y).ndim))), y)
+    rank, more = typeof(x).ndim, typeof(y).ndim
+    x = lax.expand_dims(x, tuple(range(rank, rank + more)))
+    return fun._call(x, lax.expand_dims(y, tuple(range(rank))))
 
 
 def updated(fun: Any, x: Array, indices: Any, b: Any) -> Array:

@@ -15,7 +15,7 @@ from primax_core.extend.elementwise import argument_type as typeof
 
 from ._creation import asarray
 from ._functions import compiled
-from ._index_plans import Plan, plan_of
+from ._index_plans import Plan, plan_of, with_axes_of_flags
 from ._reading import fill_number, mode_of, plan_positions, planned
 from ._windows import changed, window_of
 
@@ -213,6 +213,11 @@ def _put(x, values, *operands, plan: Plan, operation, mode, sorted_, unique, wra
 
 def _changed_by(x, values, operands, plan: Plan, operation, *, mode, sorted_, unique, wrap):
     """The updated array: windows by dynamic slices, others by a scatter."""
+    if any(p[0] == "flag" for p in plan.parts):
+        plan, new = with_axes_of_flags(plan)
+        x = lax.expand_dims(x, new)
+        hints = {"mode": mode, "sorted_": sorted_, "unique": unique, "wrap": wrap}
+        return lax.squeeze(_changed_by(x, values, operands, plan, operation, **hints), new)
     shape = typeof(x).shape
     layout = _layout_of(plan, operands, shape)
     values = _fitted(values, layout.result)
@@ -290,7 +295,8 @@ class _Layout(NamedTuple):
       ranges: axes indexed by slices, with their plan parts; each is an axis of the result.
       joint: broadcast shape of the positions in ``indexed``.
       result: shape of the indexed elements, in NumPy's axis order.
-      order: the source of each result axis: a tuple of its kind and number, or ``"new"``.
+      order: the source of each result axis: a tuple of its kind and number, or ``"new"``
+        or ``"empty"`` for a new axis of size 1 or 0.
     """
 
     indexed: list[tuple[int, Any]]
@@ -303,11 +309,10 @@ class _Layout(NamedTuple):
 def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _Layout:
     indexed, ranges, kinds = [], [], []
     lengths: dict[int, int] = {}
-    empty = False
     axis = 0
     for p in plan.parts:
         if p[0] == "none":
-            empty = True
+            kinds[-1] = "empty"
             continue
         if p[0] == "new":
             kinds.append("new")
@@ -332,8 +337,9 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _
         first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
         order[first:first] = together
     sizes = {"joint": joint.__getitem__, "range": lengths.__getitem__, "all": shape.__getitem__}
-    result = tuple([1 if kind == "new" else sizes[kind[0]](kind[1]) for kind in order])
-    return _Layout(indexed, ranges, joint, (0,) if empty else result, order)
+    added = {"new": 1, "empty": 0}
+    result = tuple([added[k] if k in added else sizes[k[0]](k[1]) for k in order])
+    return _Layout(indexed, ranges, joint, result, order)
 
 
 def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...], wrap: bool):
@@ -357,7 +363,7 @@ def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...],
 def _evenly_spaced(start: Any, stop: Any, step: int) -> Any:
     """Positions of a slice."""
     if is_static((start, stop)):
-        return np.arange(start, stop, step, dtype=np.int32)
+        return np.arange(start, stop, step, dtype=np.uint32 if stop > 2**31 else np.int32)
     places = lax.iota(np.int32, slice_length(start, stop, step))
     return lax.add(lax.mul(places, np.int32(step)), size_as(start, np.int32))
 
@@ -402,7 +408,7 @@ def _index_array(places, joint: tuple[int, ...]):
     n = len(batch)
     if not positions and not ranges:
         return lax.full((*batch, 0), 0, np.dtype(np.int32))
-    wide = max((typeof(a).dtype for a in [*positions, *ranges]), key=lambda d: d.itemsize)
+    wide = max((typeof(a).dtype for a in [*positions, *ranges]), key=lambda d: (d.itemsize, d.kind))
     dims = [tuple(range(len(joint) - typeof(a).ndim, len(joint))) for a in positions]
     dims += [(len(joint) + k,) for k in range(len(ranges))]
     rows = [

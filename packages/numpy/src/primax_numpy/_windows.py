@@ -12,7 +12,7 @@ from primax_core.extend import typeof
 from primax_core.extend.dimensions import is_size, is_static, max_dim, size_as, slice_length
 
 from ._index_plans import Plan
-from ._reading import as_position, counted_from_start
+from ._reading import as_position, counted_from_start, is_beyond_int32
 
 
 class Window(NamedTuple):
@@ -81,10 +81,11 @@ def changed(
     guarded = guarded and dynamic
     values = lax.reshape(values, tuple(counts))
     whole = tuple(sizes) == shape and not dynamic
-    index = [size_as(s, np.int32) if is_size(s) else s for s in starts]
+    far = any(is_beyond_int32(s) for s in starts)
+    index = [size_as(s, np.uint32 if far else np.int32) if is_size(s) else s for s in starts]
     if dynamic:
         kinds = {typeof(i).dtype for i in index}
-        wide = max(kinds, key=lambda d: d.itemsize)
+        wide = max(kinds, key=lambda d: (d.itemsize, d.kind))
         index = [lax.convert_element_type(i, wide) for i in index]
     if change is not None or sparse or guarded:
         old = x if whole else _read(x, starts, sizes, index, dynamic)

@@ -135,6 +135,8 @@ def _of_one_dtype(indices: list, shape, dtype: Any) -> list:
     """Convert Python integers to the dtype of the indices, or all indices to a wider dtype."""
     info = dtypes.iinfo(dtype)
     if any(type(i) is int and not info.min <= i <= info.max for i in indices):
+        if dtypes.itemsize_bits(dtype) == 32 and all(type(i) is int and i >= 0 for i in indices):
+            return [np.uint32(min(i, 2**32 - 1)) for i in indices]
         if dtypes.itemsize_bits(dtype) < 32:
             dtype = np.dtype(np.int32)
             indices = [i if type(i) is int else convert(i, dtype) for i in indices]
@@ -158,12 +160,13 @@ def _check_index_types(name: str, avals: Sequence[ShapedArray]) -> None:
         )
 
 
-def _from_front(index: Any, n: int) -> Any:
-    """A computed index, converted to an index from the front."""
-    dtype = typeof(index).dtype
-    negative = lt(index, dtype.type(0))
-    strong = convert(index, dtype)
-    return select_n(negative, index, b.add(strong, _size_as(n, dtype)))
+def _from_front(index: Any, n: int, dtype: Any = None) -> Any:
+    """A computed index, converted to an index from the front, in a dtype or its own."""
+    own = typeof(index).dtype
+    negative = lt(index, own.type(0))
+    strong = convert(index, dtype or own)
+    index = strong if dtype else index
+    return select_n(negative, index, b.add(strong, _size_as(n, dtype or own)))
 
 
 def _size_as(n: Any, dtype: Any) -> Any:
@@ -179,8 +182,23 @@ def _reaches_beyond(n: Any, dtype: Any) -> bool:
 
 def _from_front_all(indices, shape, wrap) -> list:
     if any(w and _reaches_beyond(n, typeof(i).dtype) for i, n, w in zip(indices, shape, wrap)):
-        indices = [convert(i, np.dtype(np.int32)) for i in indices]
+        wide = np.dtype(np.int32)
+        indices = [i if typeof(i).dtype.itemsize > 4 else convert(i, wide) for i in indices]
+        long = [_reaches_beyond(n, wide) for n in shape]
+        if any(long) and typeof(indices[0]).dtype == wide:
+            # 32 bits without a sign: additions modulo 2**32 give the indices from the front.
+            wide = np.dtype(np.uint32)
+            indices = [_from_front(i, n) if w and not far else i
+                       for i, n, w, far in zip(indices, shape, wrap, long)]  # fmt: skip
+            indices = [i if far else _at_least_zero(i) for i, far in zip(indices, long)]
+            return [_from_front(i, n, wide) if w and far else convert(i, wide)
+                    for i, n, w, far in zip(indices, shape, wrap, long)]  # fmt: skip
     return [_from_front(i, n) if w else i for i, n, w in zip(indices, shape, wrap)]
+
+
+def _at_least_zero(index: Any) -> Any:
+    zero = typeof(index).dtype.type(0)
+    return select_n(lt(index, zero), convert(index, typeof(index).dtype), zero)
 
 
 def _wrapped_slice_program(operand, *indices, wrap, slice_sizes):

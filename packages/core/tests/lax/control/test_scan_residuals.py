@@ -102,3 +102,15 @@ def test_split_jaxprs_compute_the_same(fun):
     tangents = px.jvp(px.grad(fun), (W, XS), (W, XS))[1]
     expected = px.jvp(px.grad(unchanging), (W, XS), (W, XS))[1]
     np.testing.assert_allclose(tangents, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_scans_without_derivatives_are_valid_jaxprs() -> None:
+    def fun(x):
+        def body(count, point):
+            return count + lax.convert_element_type(lax.gt(x, point), np.int32), None
+
+        count = lax.scan(body, np.int32(0), np.arange(4, dtype=np.float32))[0]
+        return lax.mul(lax.convert_element_type(count, np.float32), x)
+
+    with px.enable_checks(True):
+        assert px.grad(fun)(np.float32(1.5)) == 2

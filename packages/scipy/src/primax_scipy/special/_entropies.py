@@ -11,7 +11,7 @@ from primax_core.extend import Array
 from primax_numpy.declaring import as_inexact, elementwise, is_complex
 from primax_numpy.exponentials import logistic
 
-from .._elementary import choose
+from .._elementary import choose, is_double
 from .._functions import promoted_floats
 from ._gammas import _same_shape, matched
 
@@ -91,6 +91,19 @@ def entr(x: Any) -> Array:
     return _entropy(x)
 
 
+def _minus_log1p(x: Any) -> Any:
+    """``x - log(1 + x)`` for ``abs(x) < 1/2``, without cancellation.
+
+    With ``r = x / (2 + x)``, the logarithm is ``2 artanh(r)``, and ``x - 2 r`` is ``x r``.
+    """
+    r = x / (2 + x)
+    square = r * r
+    series: Any = lax.full_like(x, 0.0)
+    for k in reversed(range(17 if is_double(x) else 9)):
+        series = series * square + 2 / (2 * k + 3)
+    return r * (x - square * series)
+
+
 def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
     p, q = matched(name, p, q)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
@@ -101,7 +114,9 @@ def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
     log = choose(near, lax.log1p(choose(near, gap, 0.0)), lax.log(p1 / q1))
     main = p1 * log
     if more:
-        main = main - p1 + q1
+        gap = (q1 - p1) / p1
+        near = lax.abs(gap) < 0.5
+        main = choose(near, p1 * _minus_log1p(choose(near, gap, 0.0)), main - p1 + q1)
     at_zero = q if more else _zeros(q)
     out = choose(both, main, choose(none, at_zero, np.inf))
     return choose((p != p) | (q != q), np.nan, out)

@@ -68,7 +68,9 @@ def _log_gamma_complex(z: Any) -> Any:
     # log(sin(πz)) = log(1 - exp(2πiz)) - iπz + iπ/2 - log(2); the exponential has period 1.
     sine = lax.log(-lax.expm1(2 * quarter * cut)) - quarter * (reflected - 0.5) - math.log(2)
     out = choose(left, math.log(math.pi) - sine - right, right)
-    return choose(below, lax.conj(out), out)
+    out = choose(below, lax.conj(out), out)
+    at_pole = (lax.imag(z) == 0) & _is_pole(lax.real(z))
+    return choose(at_pole, lax.full_like(out, complex(math.nan, math.nan)), out)
 
 
 def _digamma_complex(z: Any) -> Any:

@@ -57,7 +57,10 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
     n, m = (lax.convert_element_type(v, dtype) for v in (n, m))
     n, m, theta, phi = _same_shape(n, m, theta, phi)
     size = lax.abs(m)
-    out = _normalized_legendre(n, size, lax.cos(theta), lax.sin(theta), n_max)
+    sine = lax.sin(theta)
+    # Legendre functions contain sqrt(1 - cos²), which is nonnegative at angles outside of [0, π].
+    sine = choose((sine < 0) & ((theta < 0) | (theta > 3.2)), -sine, sine)
+    out = _normalized_legendre(n, size, lax.cos(theta), sine, n_max)
     odd = lax.rem(size, lax.full_like(size, 2.0)) == 1
     out = choose((m < 0) & odd, -out, out)
     return lax.complex(out * lax.cos(m * phi), out * lax.sin(m * phi))

@@ -378,6 +378,8 @@ def _linearize(primals, mask, *, jaxpr, num_consts, num_carry, length, **params)
     given_carry = list(carry_nz)
 
     def linear(*tangents):
+        if not any(linearized.out_mask):
+            return []
         const_t = tangents[:n_const_t]
         carry_tangents = iter(tangents[n_const_t : n_const_t + sum(given_carry)])
         carry_t = [

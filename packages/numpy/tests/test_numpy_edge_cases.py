@@ -1,0 +1,222 @@
+"""Uncommon arguments: long axes, flags among indices, deep sequences, extreme decimals, keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax_numpy as pnp
+from primax_core import (
+    ShapeDtypeStruct,
+    enable_checks,
+    eval_shape,
+    grad,
+    jit,
+    lax,
+    numpy_rank_promotion,
+)
+from primax_numpy import random
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+PAIR = np.array([0, 1])
+
+# A flag is an index array that broadcasts with the others, not an axis of its own.
+FLAGS: list[Any] = [
+    (True, PAIR),
+    (PAIR, True),
+    (True, PAIR, PAIR),
+    (True, slice(0, 2), np.array([[0, 0, 0]])),
+    (False, np.array([0])),
+    (True, None, PAIR),
+    (True, ..., PAIR),
+    (PAIR, ..., True),
+    (PAIR, slice(None), True),
+    (np.True_, PAIR),
+    (np.array(True), PAIR),
+    (slice(None), 1, slice(None), True),
+    (True, 1),
+    (1, False),
+    (True, True),
+    (True, False),
+    (None, True),
+    (slice(None), False, slice(1, 2)),
+]
+
+
+@pytest.mark.parametrize("index", FLAGS, ids=str)
+def test_flags_among_indices(index: Any) -> None:
+    expected = X[index]
+    array: Any = pnp.asarray(X)
+    for read in (lambda x: x[index], jit(lambda x: x[index])):
+        actual = read(array)
+        assert actual.shape == expected.shape
+        np.testing.assert_array_equal(actual, expected)
+    values = 100 + np.arange(expected.size, dtype=np.float32).reshape(expected.shape)
+    changed = X.copy()
+    changed[index] = values
+    np.testing.assert_array_equal(array.at[index].set(values), changed)
+    np.testing.assert_array_equal(jit(lambda x: x.at[index].set(values))(array), changed)
+
+
+def test_flags_broadcast() -> None:
+    with pytest.raises(ValueError, match="shape mismatch"):
+        pnp.asarray(X)[False, PAIR]
+
+
+def test_masks_without_elements_fit_every_axis() -> None:
+    x: Any = pnp.arange(3.0)
+    empty = np.zeros(0, bool)
+    assert x[empty].shape == (0,)
+    np.testing.assert_array_equal(x.at[empty].set(1), x)
+    assert pnp.ones((3, 4))[np.zeros((3, 0), bool)].shape == (0,)
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[np.zeros(2, bool)]
+
+
+LONG = 2**31 + 5
+LONG_READS: dict[str, Any] = {
+    "concrete": lambda x, i: x[2**31 + 1],
+    "negative": lambda x, i: x[-1],
+    "traced": lambda x, i: x[i],
+    "array": lambda x, i: x[np.array([0, -1, 2**31])],
+    "set": lambda x, i: x.at[i].set(1)[0],
+    "set_concrete": lambda x, i: x.at[2**31 + 1].set(1)[0],
+    "set_array": lambda x, i: x.at[np.array([-1])].set(1)[0],
+    "slice": lambda x, i: lax.dynamic_slice(x, (i,), (2,)),
+    "update": lambda x, i: lax.dynamic_update_slice(x, np.ones(2, np.int8), (i,)),
+    "row": lambda x, i: lax.dynamic_index_in_dim(x, i),
+}
+
+
+@pytest.mark.parametrize("name", LONG_READS)
+def test_long_axes(name: str) -> None:
+    long = ShapeDtypeStruct((LONG,), np.int8)
+    for dtype in (np.int32, np.int8, np.uint8):
+        eval_shape(LONG_READS[name], long, ShapeDtypeStruct((), dtype))
+
+
+def test_sequences_that_contain_themselves() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="at most 64 levels"):
+        pnp.asarray(endless)
+    deep: Any = 1.0
+    for _ in range(32):
+        deep = [deep]
+    assert pnp.asarray(deep).ndim == 32
+
+
+def test_trapezoid_with_step_sizes() -> None:
+    y = np.arange(12.0).reshape(3, 4)
+    for dx, axis in (([1.0, 2, 3], 1), ([[1.0], [2]], 0), (np.ones((2, 3, 3)), -1), ([2.0], 1)):
+        dx = np.asarray(dx)
+        actual = pnp.trapezoid(y, dx=dx, axis=axis)
+        np.testing.assert_allclose(actual, np.trapezoid(y, dx=dx, axis=axis), rtol=1e-6)
+
+
+def test_sinc_of_infinity() -> None:
+    for x in (np.inf, -np.inf):
+        assert pnp.sinc(x) == 0 and grad(pnp.sinc)(x) == 0
+    assert np.isnan(pnp.sinc(np.nan))
+
+
+def test_rounding_to_extreme_decimals() -> None:
+    x = np.float32([1.234, np.inf, 3e38, -0.5])
+    for decimals in (38, 40, 400):
+        np.testing.assert_array_equal(pnp.round(x, decimals), x)
+    assert pnp.round(np.float32(1.234), -400) == 0
+    assert pnp.round(np.complex64(1.234 + 1j), 50) == np.complex64(1.234 + 1j)
+
+
+def test_membership_of_arrays_is_refused() -> None:
+    x = pnp.arange(3)
+    assert 2 in x and np.int32(1) in x
+    with pytest.raises(ValueError, match="requires a scalar value"):
+        pnp.arange(1) in x  # noqa: B015
+
+
+def test_closeness_of_keys() -> None:
+    key = random.key(0)
+    assert pnp.isclose(key, key) and pnp.allclose(key, key)
+    assert not pnp.isclose(random.split(key), key).any()
+
+
+def test_taking_along_an_axis_by_one_hot() -> None:
+    x = np.arange(12).reshape(3, 4)
+    index = np.array([[0, 9], [1, -1], [3, 2]])
+    actual = pnp.take_along_axis(x, index, 1, mode="one_hot")
+    np.testing.assert_array_equal(actual, [[0, 0], [5, 7], [11, 10]])
+
+
+def test_multi_indices_of_computed_shapes() -> None:
+    index = np.array([0, 4, -1, 10])
+    expected = pnp.unravel_index(index, (2, 3))
+    actual = jit(lambda i, n: pnp.unravel_index(i, (2, n)))(index, 3)
+    np.testing.assert_array_equal(actual, expected)
+    for shape in (pnp.array([2, 3]), np.array([2, 3])):
+        np.testing.assert_array_equal(pnp.unravel_index(index, shape), expected)
+    np.testing.assert_array_equal(jit(pnp.unravel_index)(index, np.array([2, 3])), expected)
+
+
+def test_ufunc_methods_of_booleans() -> None:
+    x, index, b = np.array([True, False, True]), np.array([0, 1, 1]), np.array([False, True, True])
+    for name in ("add", "multiply"):
+        expected = x.copy()
+        getattr(np, name).at(expected, index, b)
+        actual = getattr(pnp, name).at(pnp.asarray(x), index, b, inplace=False)
+        assert actual.dtype == bool
+        np.testing.assert_array_equal(actual, expected)
+    for name in ("minimum", "maximum"):
+        expected = getattr(np, name).accumulate(x)
+        actual = getattr(pnp, name).accumulate(x)
+        assert actual.dtype == bool
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_ufunc_outer_without_rank_promotion() -> None:
+    with numpy_rank_promotion("raise"):
+        actual = pnp.add.outer(np.arange(3), np.ones((2, 2), np.int32))
+    np.testing.assert_array_equal(actual, np.add.outer(np.arange(3), np.ones((2, 2))))
+
+
+def test_einsum_broadcasts_axes_of_size_1() -> None:
+    cases = [("bij,bjk->bik", (1, 2, 1), (3, 3, 2)), ("ij,ij->", (1, 2), (3, 1))]
+    for text, a, b in cases:
+        x = np.arange(np.prod(a), dtype=np.float32).reshape(a) + 1
+        y = np.arange(np.prod(b), dtype=np.float32).reshape(b) + 1
+        sizes: dict[str, int] = {}
+        for term, shape in zip(text.split("->")[0].split(","), (a, b), strict=True):
+            for c, d in zip(term, shape, strict=True):
+                sizes[c] = max(sizes.get(c, 1), d)
+        full = [
+            np.broadcast_to(v, [sizes[c] for c in t])
+            for v, t in zip((x, y), text.split("->")[0].split(","), strict=True)
+        ]
+        np.testing.assert_allclose(pnp.einsum(text, x, y), np.einsum(text, *full))
+
+
+def test_einsum_labels_and_diagonals() -> None:
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    np.testing.assert_array_equal(pnp.einsum("01,12->02", x, y), x @ y)
+    np.testing.assert_array_equal(pnp.einsum(x, "01", y, "12", "02"), x @ y)
+    with pytest.raises(ValueError, match="repeated label 'i' have different sizes"):
+        pnp.einsum("ii->i", np.ones((1, 3), np.float32))
+
+
+def test_grids_of_open_slices_and_of_nothing() -> None:
+    assert pnp.mgrid[()].shape == (0,) and pnp.ogrid[()] == []
+    for grid, theirs in ((pnp.ogrid, np.ogrid), (pnp.mgrid, np.mgrid)):
+        np.testing.assert_array_equal(grid[3:], theirs[3:])  # type: ignore[index]
+        assert grid[:].shape == (0,)
+    assert [g.shape for g in pnp.ogrid[0:, :3]] == [(0, 1), (1, 3)]
+    assert isinstance(pnp.meshgrid(np.arange(2), np.arange(3)), list)
+    assert isinstance(pnp.broadcast_arrays(1, np.arange(3)), list)
+
+
+def test_gradients_of_searches_are_valid_jaxprs() -> None:
+    points = np.arange(4.0, dtype=np.float32)
+    with enable_checks(True):
+        assert grad(lambda x: pnp.interp(x, points, points**2))(1.5) == 3
+        assert grad(lambda x: pnp.searchsorted(points, x, method="scan") * x)(1.5) == 2
