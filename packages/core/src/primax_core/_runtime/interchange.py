@@ -71,7 +71,12 @@ def check_exportable(sharding: Sharding, dtype: Any, dl_device: tuple[int, int] 
 
 
 def address_of(buf: Any) -> int:
-    """Address of the memory of a raw array on one device."""
+    """Address of the memory of a raw array on one device.
+
+    Raises:
+      JaxRuntimeError: if the values could not be computed.
+    """
+    buf.block_until_ready()  # a capsule of a buffer that was not allocated aborts
     # jaxlib's own function imports jax for arrays created by a transfer.
     try:
         return address(_jax.buffer_to_dlpack_managed_tensor(buf.clone()))
