@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from typing import Any
 
 from ..._base.config import state
@@ -11,7 +12,7 @@ from .. import custom_calls
 from ..jaxlib_versions import build
 from . import files, folder, keys, store, warn_once, writer
 from .files import Damaged, Entry
-from .folder import Unsafe
+from .folder import Unsafe, Unusable
 
 
 class FileLocation:
@@ -111,6 +112,8 @@ def _read(where: str, key: bytes, suffix: str) -> bytes | None:
         return store.read(where, key, suffix)
     except Unsafe as e:
         warn_once.warn("The cache of executables is not used: %s.", e)
+    except (Unusable, MemoryError) as e:  # a sparse file can claim any size
+        _damaged(where, key, suffix, e)
     except (OSError, ValueError):  # an invalid folder name
         pass
     return None
@@ -140,8 +143,9 @@ def keep(
     platform: str,
     needs: frozenset[str],
     seconds: float,
+    check: Callable[[bytes], bool] | None = None,
 ) -> None:
-    """Write an executable in the background.
+    """Write an executable in the background, if ``check`` returns True for its bytes.
 
     ``loaded.raw`` is jaxlib's executable; ``seconds`` is its compilation time.
     """
@@ -155,7 +159,7 @@ def keep(
             blob = raw.client.serialize_executable(raw)
         except Exception:  # a plug-in without serialization
             return
-        if len(blob) >= least:
+        if len(blob) >= least and (check is None or check(blob)):
             version = build()[0]
             entry = Entry(name, platform, version, tuple(sorted(needs)), blob)
             _write(location, store.EXECUTABLE, files.pack(entry, location.key), limit)
