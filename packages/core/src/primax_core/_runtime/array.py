@@ -277,7 +277,7 @@ class ArrayImpl(Array):
         self._check_alive()
         if self._spec.stored is not self._spec.aval or self._spec.layout is not None:
             raise BufferError(f"an array of type {self._spec.aval} has no buffer")
-        self.block_until_ready()  # an executable that failed has no buffer to read
+        self.block_until_ready()
         return memoryview(self._buf)
 
     def __dlpack__(

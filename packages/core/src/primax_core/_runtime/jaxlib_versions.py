@@ -131,15 +131,12 @@ def to_host(buf) -> np.ndarray:
     """The values of a raw array, as a read-only NumPy array that may share its memory.
 
     The array must not be deleted. The result stays valid after the raw array is deleted.
-
-    Raises:
-      JaxRuntimeError: if the values could not be computed.
     """
     buf.block_until_ready()  # the buffer protocol aborts for a buffer that was not allocated
     dtype = buf.aval.dtype
     if dtype in _NATIVE:
         try:
-            return np.asarray(memoryview(buf))  # read-only, as the buffer is
+            return np.asarray(memoryview(buf))
         except BufferError:  # on an accelerator, or on several devices
             pass
     value = _to_host_first(buf, dtype) if _FIRST else buf._to_np_array_did_copy()[0]

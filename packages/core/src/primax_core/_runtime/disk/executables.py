@@ -112,7 +112,7 @@ def _read(where: str, key: bytes, suffix: str) -> bytes | None:
         return store.read(where, key, suffix)
     except Unsafe as e:
         warn_once.warn("The cache of executables is not used: %s.", e)
-    except (Unusable, MemoryError) as e:  # a sparse file can claim any size
+    except (Unusable, MemoryError) as e:
         _damaged(where, key, suffix, e)
     except (OSError, ValueError):  # an invalid folder name
         pass

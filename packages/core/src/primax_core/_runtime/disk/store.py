@@ -124,7 +124,7 @@ def evict(path: str, limit: int) -> int:
             if _OURS.fullmatch(name) is None:
                 continue
             if name.endswith(_TEMPORARY) and abs(now - status.st_mtime) > _ABANDONED:
-                folder.remove(name)  # or its time is one of another clock
+                folder.remove(name)
                 continue
             size = _room(status.st_size)
             total += size
