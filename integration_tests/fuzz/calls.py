@@ -38,6 +38,7 @@ EXCLUDED = frozenset((
     "register_pytree_node_class", "register_pytree_with_keys_class", "ensure_compile_time_eval",
     "register_pytree_node_serialization", "register_namedtuple_serialization", "Array", "ndarray",
     "host_callback", "initialize_cache", "profiler",
+    "distribution_function",
 ))  # fmt: skip
 INSIDE = (
     AttributeError, AssertionError, KeyError, NameError, RecursionError, SystemError,
@@ -76,12 +77,19 @@ class Fuzzer:
         try:
             primax.block_until_ready(function(*args, **options))
         except INSIDE as e:
-            if "unbound axis name" in str(e):
+            # Functions on tree structures call methods of what they are given instead of one.
+            if "unbound axis name" in str(e) or name.startswith("primax.tree"):
                 return None
             return f"{name}{_shown(args, options)}: {type(e).__name__}: {e}"
         except Exception:
             return None
         return None
+
+    def describe(self, n: int) -> str:
+        """The call of input ``n``."""
+        rng = random.Random(f"calls {self.seed} {n}")
+        name, _, parameters = self.functions[rng.randrange(len(self.functions))]
+        return name + _shown(*self.arguments(rng, name, parameters))
 
     def arguments(
         self, rng: random.Random, name: str, parameters: list[inspect.Parameter]

@@ -86,13 +86,17 @@ def _work(
     for line in out.read_text(errors="replace").splitlines():
         if line.startswith("FAULT "):
             summary.faults.append(line[6:])
-    if hung:
-        summary.hangs.append(f"{reached} took more than {longest:.0f} s{_last(err)}")
-    elif process.returncode != 0:
-        code = process.returncode
-        what = signal.Signals(-code).name if code < 0 else f"exit {code}"
-        summary.aborts.append(f"{reached} {what}{_last(err)}")
-    return reached, hung or process.returncode != 0
+    code = process.returncode
+    if hung or code:
+        again = [*command, str(seed), str(reached), "0"]
+        described = subprocess.run(again, env=env, capture_output=True, text=True, check=False)
+        where = f" {described.stdout.strip()}{_last(err)}"
+        if hung:
+            summary.hangs.append(f"{reached} took more than {longest:.0f} s{where}")
+        else:
+            what = signal.Signals(-code).name if code < 0 else f"exit {code}"
+            summary.aborts.append(f"{reached} {what}{where}")
+    return reached, bool(hung or code)
 
 
 def _watch(process: subprocess.Popen[bytes], at: Path, longest: float) -> bool:

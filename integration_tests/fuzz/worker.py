@@ -33,6 +33,9 @@ def main(name: str, folder: Path, seed: int, first: int, count: int) -> None:
     logging.disable(logging.CRITICAL)
     limit_memory()
     fuzzer = importlib.import_module(f"integration_tests.fuzz.{name}").Fuzzer(folder, seed)
+    if not count:  # describe an input that crashed or hung
+        print(fuzzer.describe(first) if hasattr(fuzzer, "describe") else "")
+        return
     with open(folder / "at", "r+b", buffering=0) as at:
         for n in range(first, first + count):
             at.seek(0)
