@@ -6,7 +6,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from .._base import caches, log, monitoring
@@ -20,12 +19,11 @@ from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
 from .._runtime.jaxlib_versions import _jax
-from .._runtime.mappings import budget as mappings
 from .._runtime.sharding import device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
-from .lazy import locations, lowering, mlir
+from .lazy import locations, lowering, mlir, readable
 from .liveness import kept_inputs, large_consts
 
 if TYPE_CHECKING:
@@ -165,7 +163,9 @@ def compile_module(
 ) -> Loaded:
     """jaxlib's loaded executable of a module on devices."""
     check_not_forked()
-    mappings.spend()
+    from .._runtime.mappings import budget
+
+    budget.spend()
     custom_calls.ensure(lowered.needs)
     options = make_options(devs, compiler_options)
     started = time.perf_counter()
@@ -216,9 +216,7 @@ def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> L
     if location is not None:
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])
-        check = None
-        if mlir.control_depth(lowered.module) > _READABLE_DEPTH:
-            check = partial(_can_be_read, devs, options)
+        check = readable.check_of(lowered.module, devs, options)
         disk.keep(location, loaded, lowered.name, platform, lowered.needs, seconds, check)
         if monitoring.listening:
             monitoring.record_event(monitoring.CACHE_MISS)
@@ -239,42 +237,10 @@ def _fetch(location, devs: tuple, options: Any) -> Any | None:
     return raw
 
 
-# jaxlib writes executables with about 32 nested conditionals or loops, and cannot read them.
-_READABLE_DEPTH: Final = 16
-
-
-def _can_be_read(devs: tuple, options: Any, blob: bytes) -> bool:
-    """Return True if jaxlib reads the bytes of an executable that it wrote."""
-    try:
-        devs[0].client.deserialize_executable(blob, devs, options)
-    except Exception:
-        return False
-    return True
-
-
 def executable_bytes(
     lowered: LoweredModule, loaded: Loaded, devs: tuple, compiler_options: tuple
 ) -> bytes:
-    """The serialized executable of a module.
-
-    Raises:
-      ValueError: if jaxlib could not read it.
-    """
-    blob = _executable_bytes(lowered, loaded, devs, compiler_options)
-    options = make_options(devs, compiler_options)
-    deep = mlir.control_depth(lowered.module) > _READABLE_DEPTH
-    if deep and not _can_be_read(devs, options, blob):
-        raise ValueError(
-            f"{lowered.name} has more nested conditionals and loops than jaxlib can read in a "
-            "serialized executable (about 32): nest fewer of them, for example with lax.switch "
-            "in place of a chain of lax.cond, or use export, which stores no machine code"
-        )
-    return blob
-
-
-def _executable_bytes(
-    lowered: LoweredModule, loaded: Loaded, devs: tuple, compiler_options: tuple
-) -> bytes:
+    """The serialized executable of a module."""
     client = devs[0].client
     if not loaded.from_bytes:
         return client.serialize_executable(loaded.raw)
@@ -302,7 +268,9 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
         _digests[key, devs] = digest
 
     def load_it() -> Loaded | None:
-        mappings.spend()
+        from .._runtime.mappings import budget
+
+        budget.spend()
         options = make_options(devs, compiler_options)
         location = disk.executable_location(digest, devs, options)
         raw = None if location is None else _fetch(location, devs, options)

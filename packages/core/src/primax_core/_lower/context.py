@@ -226,34 +226,3 @@ def full(value, shape: tuple[int, ...]) -> ir.Value[Any]:
         return scalar
     dtype = np.asarray(value).dtype
     return hlo.broadcast_in_dim(tensor_type(tuple(shape), dtype), scalar, i64s([]))
-
-
-_CONTROL = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
-
-
-def control_depth(module: ir.Module) -> int:
-    """The number of loops and conditionals in each other, after the functions are inlined."""
-    functions = {ir.StringAttr(op.attributes["sym_name"]).value: op for op in module.body}
-    depths: dict[str, int] = {}
-
-    def of_function(name: str) -> int:
-        if name not in depths:
-            depths[name] = of_regions(functions[name].operation) if name in functions else 0
-        return depths[name]
-
-    def of_regions(op: Any) -> int:
-        deepest = 0
-        for region in op.regions:
-            for block in region:
-                for inner in block:
-                    operation = inner.operation
-                    if len(operation.regions):
-                        below = of_regions(operation) + (operation.name in _CONTROL)
-                    elif operation.name == "func.call":
-                        below = of_function(ir.FlatSymbolRefAttr(inner.attributes["callee"]).value)
-                    else:
-                        continue
-                    deepest = max(deepest, below)
-        return deepest
-
-    return of_function("main")

@@ -132,7 +132,7 @@ def to_host(buf) -> np.ndarray:
 
     The array must not be deleted. The result stays valid after the raw array is deleted.
     """
-    buf.block_until_ready()  # the buffer protocol aborts for a buffer that was not allocated
+    buf.block_until_ready()  # reading an unallocated buffer aborts
     dtype = buf.aval.dtype
     if dtype in _NATIVE:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 from typing import Any
 
 from ..._base.config import state
@@ -143,7 +142,7 @@ def keep(
     platform: str,
     needs: frozenset[str],
     seconds: float,
-    check: Callable[[bytes], bool] | None = None,
+    check: Any = None,
 ) -> None:
     """Write an executable in the background, if ``check`` returns True for its bytes.
 

@@ -28,7 +28,7 @@ _HEAD: Final = struct.Struct("<IQQ")
 _BODY: Final = 8 + SIZE
 # Compression does not make a smaller executable occupy fewer blocks of the file system.
 _COMPRESSED_FROM: Final = 32 * 1024
-# A larger size, of a file or claimed in it, is an error: no memory is allocated for it.
+# A larger size is an error: no memory is allocated for it.
 LARGEST: Final = 1 << 32
 
 

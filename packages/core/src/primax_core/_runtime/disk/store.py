@@ -28,7 +28,6 @@ _FRESH: Final = 3600.0
 # Temporary files of a process that died are removed after this time.
 _ABANDONED: Final = 3600.0
 _BLOCK: Final = 4096
-_LARGEST_LINK: Final = 4096
 # Eviction frees this additional fraction of the limit, so that it does not run at each write.
 _SLACK: Final = 0.1
 
@@ -48,8 +47,7 @@ def read(path: str, key: bytes, suffix: str) -> bytes | None:
     """The bytes of the file of a key, unchecked; ``None`` if it does not exist.
 
     Raises:
-      OSError: if it cannot be read; `Unsafe` if another user could have written it, `Unusable` if
-        the cache did not write it.
+      OSError: if it cannot be read; `Unsafe` if another user could have written it.
     """
     name = key.hex() + suffix
     try:
@@ -64,8 +62,7 @@ def read(path: str, key: bytes, suffix: str) -> bytes | None:
         with open(fd, "rb", buffering=0) as file:
             status = os.fstat(fd)
             check_owner(status, os.path.join(path, name))
-            limit = _LARGEST_LINK if suffix == LINK else files.LARGEST
-            if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            if not stat.S_ISREG(status.st_mode) or status.st_size > files.LARGEST:
                 raise Unusable(f"mode {status.st_mode:o}, {status.st_size} bytes")
             data = file.read(status.st_size)
         if not -_FRESH < time.time() - status.st_mtime < _FRESH:
