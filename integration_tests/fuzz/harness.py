@@ -77,8 +77,9 @@ def _work(
     }  # fmt: skip
     with open(out, "wb") as stdout, open(err, "wb") as stderr:
         process = subprocess.Popen(
-            [*command, str(seed), str(first), str(count)], stdout=stdout, stderr=stderr, env=env
-        )
+            [*command, str(seed), str(first), str(count)],
+            stdout=stdout, stderr=stderr, env=env, cwd=ROOT,
+        )  # fmt: skip
         hung = _watch(process, at, longest)
     reached = _number(at)
     if reached < first:
@@ -89,7 +90,9 @@ def _work(
     code = process.returncode
     if hung or code:
         again = [*command, str(seed), str(reached), "0"]
-        described = subprocess.run(again, env=env, capture_output=True, text=True, check=False)
+        described = subprocess.run(
+            again, env=env, cwd=ROOT, capture_output=True, text=True, check=False
+        )
         where = f" {described.stdout.strip()}{_last(err)}"
         if hung:
             summary.hangs.append(f"{reached} took more than {longest:.0f} s{where}")
