@@ -338,6 +338,18 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Try many random inputs: ``nox -s fuzz -- --calls 100000 --only calls artifacts``.
+
+    Crafted artifacts, damaged cache files, public functions with odd arguments, random indices. The
+    last line counts calls, aborts, hangs and faults.
+    """
+    install(session, *EVERYTHING)
+    options = session.posargs or ["--calls", "10000"]
+    session.run("python", "-m", "integration_tests.fuzz", *options, env=TEST_ENV)
+
+
+@nox.session
 def lowest(session: nox.Session) -> None:
     """Test the wheels on the lowest versions of the dependencies that they declare."""
     ours, theirs = workspace.resolve(*EVERYTHING)

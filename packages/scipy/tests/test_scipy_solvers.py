@@ -118,6 +118,8 @@ def test_errors_of_minimize() -> None:
     x = np.zeros(2, np.float32)
     with pytest.raises(ValueError, match="not recognized"):
         optimize.minimize(rosenbrock, x, method="x")
+    with pytest.raises(ValueError, match="not recognized"):
+        optimize.minimize(rosenbrock, x, method=x)
     with pytest.raises(TypeError, match="must be a tuple"):
         optimize.minimize(rosenbrock, x, 1, method="BFGS")
     with pytest.raises(TypeError, match="no option 'q'"):

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings, strategies as st
 from primax_core._api.symbolic_shapes import symbolic_dim_bounds, symbolic_shape
 from primax_core._ir.avals import ShapedArray
 from primax_core._ir.dimensions import DimExpr, SymbolicScope
-from primax_core._ir.dimensions.linear import least
+from primax_core._ir.dimensions.linear import Effort, least
 from primax_core._ir.dimensions.solving import UnsolvableError, plan_of
 from primax_core._ir.symbolic_dims import (
     UnknownDimensionError,
@@ -127,7 +127,7 @@ def test_linear_bounds_hold(rows):
     facts = [(dict(zip(names, r[:3])), r[3]) for r in rows]
     facts += [({n: 1}, 0) for n in names] + [({n: -1}, 4) for n in names]
     objective = {"x": 2, "y": -1, "z": 1}
-    bound = least(objective, facts)
+    bound = least(objective, facts, Effort(math.inf))
     assert bound is not None
     points = [(x, y, z) for x in range(5) for y in range(5) for z in range(5)]
     possible = [
@@ -302,3 +302,29 @@ def test_scopes_are_collected():
     del a, aval
     gc.collect()
     assert seen() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("floordiv(a+b+c+d+e+f+g, 1)^99", "too many terms"),
+        ("*".join(["floordiv(a+b+c+d, 1)"] * 60), "too many terms"),
+        ("floordiv(9^99, 1)^99", "a smaller power"),
+    ],
+)
+def test_expansions_are_bounded(text, match) -> None:
+    with pytest.raises(ValueError, match=match):
+        symbolic_shape(text)
+    assert str(symbolic_shape("floordiv(a+b, 1)^3")[0]) == "3*a^2*b + 3*a*b^2 + b^3 + a^3"
+
+
+def test_bounds_of_untrusted_dimensions_take_limited_effort() -> None:
+    """Bounds are then weaker, by intervals alone."""
+    constraints = [f"x{i} >= x{i + 1}" for i in range(12)]
+    scope = SymbolicScope(constraints)
+    first, last = scope.variable("x0"), scope.variable("x12")
+    assert first - last >= 0
+    limited = SymbolicScope(constraints, _effort=1e4)
+    difference = limited.variable("x0") - limited.variable("x12")
+    assert limited.bounds(difference) == (-math.inf, math.inf)
+    assert limited.effort.left < 1e4

@@ -85,6 +85,28 @@ CALL_F = "%r = func.call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>"
 F_CALLS = (
     "func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> {{ {} return %r : tensor<2xf32> }}"
 )
+
+
+def chain(n: int, body: str = "{}") -> str:
+    """Functions that call each other, the last one first, with calls in this place."""
+    first = (
+        "func.func private @f0(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"
+    )
+    calls = [F_CALLS.format(body.format(CALL_F.replace("@f", f"@f{i}"))) for i in range(n - 1)]
+    return "\n".join([first, *(c.replace("@f(%a:", f"@f{i + 1}(%a:") for i, c in enumerate(calls))])
+
+
+NESTED = (
+    "%p = stablehlo.constant dense<true> : tensor<i1>\n"
+    + "".join(f'%r{i} = "stablehlo.if"(%p) ({{{{\n' for i in range(20))
+    + "{}\nstablehlo.return %r : tensor<2xf32>\n"
+    + "".join(
+        "}}, {{ stablehlo.return %a : tensor<2xf32> }}) : (tensor<i1>) -> tensor<2xf32>\n"
+        + (f"stablehlo.return %r{i} : tensor<2xf32>\n" if i else "")
+        for i in reversed(range(20))
+    )
+    + "%r = stablehlo.add %r0, %r0 : tensor<2xf32>"
+)
 DEEP = (
     "%p = stablehlo.constant dense<true> : tensor<i1>\n"
     + "".join(f'%r{i} = "stablehlo.if"(%p) ({{\n' for i in range(300))
@@ -114,8 +136,15 @@ DEEP = (
         (
             main("%z = stablehlo.iota dim = 0 : tensor<4611686018427387904x8xf32>\n"
                  "%r = stablehlo.add %a, %a : tensor<2xf32>"),
-            "more bytes than can be addressed",
+            "more elements than XLA can index",
         ),
+        (
+            main("%z = stablehlo.iota dim = 0 : tensor<68719476736xi32>\n"
+                 "%r = stablehlo.add %a, %a : tensor<2xf32>"),
+            "more elements than XLA can index",
+        ),
+        (main(CALL_F.replace("@f", "@f299"), chain(300)), "call each other too deeply"),
+        (main(CALL_F.replace("@f", "@f9"), chain(10, NESTED)), "call each other too deeply"),
         (main(DEEP), "nested too deeply"),
         (
             main("%t = stablehlo.create_token : !stablehlo.token\n"
@@ -139,7 +168,11 @@ def native(target: str, more: str = "") -> str:
     )
 
 
-@pytest.mark.parametrize("target", ["TopK", "os_system", "xla.sdy.FuncResultSharding"])
+@pytest.mark.parametrize(
+    "target",
+    ["TopK", "os_system", "xla.sdy.FuncResultSharding", "SPMDFullToShardShape",
+     "SPMDShardToFullShape"],
+)  # fmt: skip
 def test_native_functions(target) -> None:
     data = module_of(native(target))
     with pytest.raises(InvalidArtifactError, match=f"calls the native function '{target}'"):
@@ -258,6 +291,74 @@ def test_operations_that_crash_xla(line, match) -> None:
         f"{line}\n%r = stablehlo.add %a, %a : tensor<2xf32>"
     )
     with pytest.raises(InvalidArtifactError, match=match):
+        check(module_of(text))
+
+
+SORT = """%i = stablehlo.iota dim = 0 : tensor<64xTYPE>
+%s = "stablehlo.sort"(%i) <{{dimension = 0 : i64, is_stable = false}}> ({{
+^bb0(%x: tensor<TYPE>, %y: tensor<TYPE>):
+{}
+stablehlo.return %c : tensor<i1> }}) : (tensor<64xTYPE>) -> tensor<64xTYPE>
+%r = stablehlo.add %a, %a : tensor<2xf32>"""
+PAIR = "%x, %y, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>"
+FLOATS = "(tensor<f32>, tensor<f32>) -> tensor<i1>"
+
+
+@pytest.mark.parametrize(
+    ("element", "comparator"),
+    [
+        ("i32", f"%c = stablehlo.compare NE, {PAIR}"),
+        ("i32", f"%c = stablehlo.compare LE, {PAIR}"),
+        ("i32", "%c = stablehlo.constant dense<true> : tensor<i1>"),
+        ("i32", f"%d = stablehlo.compare LT, {PAIR}\n%c = stablehlo.not %d : tensor<i1>"),
+        ("i32", f"%d = stablehlo.compare LT, {PAIR}\n%e = stablehlo.compare GT, {PAIR}\n"
+                "%c = stablehlo.or %d, %e : tensor<i1>"),
+        ("i32", "%z = stablehlo.negate %x : tensor<i32>\n%c = stablehlo.compare LT, %z, %y, SIGNED "
+                ": (tensor<i32>, tensor<i32>) -> tensor<i1>"),
+        ("f32", f"%c = stablehlo.compare LT, %x, %y, FLOAT : {FLOATS}"),  # of NaN no order
+    ],
+)  # fmt: skip
+def test_comparators_that_are_no_order(element, comparator) -> None:
+    """XLA's sort would read and write past its buffer."""
+    text = main(SORT.replace("TYPE", element).format(comparator))
+    with pytest.raises(InvalidArtifactError, match="sort is invalid: its comparator is not"):
+        check(module_of(text))
+
+
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+def test_comparators_that_are_orders(direction) -> None:
+    compare = f"%c = stablehlo.compare {direction}, %x, %y, TOTALORDER : {FLOATS}"
+    check(module_of(main(SORT.replace("TYPE", "f32").format(compare))))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64", "bool", "bfloat16", "uint32"])
+@pytest.mark.parametrize("num_keys", [1, 2, 3])
+def test_sorts_of_lax_pass_the_check(dtype, num_keys) -> None:
+    x = np.ones(3, pc.dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    values = (x, np.ones(3, np.float32), np.ones(3, np.int32))
+    traced = pc.jit(lambda *xs: lax.sort(xs, num_keys=num_keys)).trace(*values)
+    data = lower_portable(traced, ("cpu", "tpu")).to_bytes()
+    platform = ShapedArray((), np.dtype(np.int32))
+    check_portable(data, [platform, *traced.jaxpr.in_avals], traced.jaxpr.out_avals)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "match"),
+    [
+        (f"window_dimensions = array<i64: {2**62}>, padding = dense<[[{2**62 - 1}, 0]]>",
+         "window_dimensions are"),
+        (f"window_dimensions = array<i64: 1>, window_dilations = array<i64: {2**40}>, "
+         "padding = dense<[[0, 0]]>", "window_dilations are"),
+    ],
+)  # fmt: skip
+def test_huge_windows(attributes, match) -> None:
+    text = main(f"""%z = stablehlo.constant dense<0.0> : tensor<f32>
+        %r = "stablehlo.reduce_window"(%a, %z) ({{
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+            %s = stablehlo.add %x, %y : tensor<f32>
+            stablehlo.return %s : tensor<f32>
+        }}) {{{attributes} : tensor<1x2xi64>}} : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>""")
+    with pytest.raises(InvalidArtifactError, match=f"reduce_window is invalid: its {match}"):
         check(module_of(text))
 
 

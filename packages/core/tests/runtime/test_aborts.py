@@ -44,6 +44,41 @@ except (RuntimeError, ValueError) as error:
     assert run(PREAMBLE + code, PRIMAX_NUM_CPU_DEVICES="2").startswith("refused: ")
 
 
+READS = {
+    "asarray": "np.asarray(x)",
+    "str": "str(x)",
+    "tolist": "x.tolist()",
+    "device_get": "device_get(x)",
+    "iteration": "next(iter(x))",
+    "address": "x.unsafe_buffer_pointer()",
+    "clone": "np.asarray(x.clone())",
+    "copy to another device": "np.asarray(device_put(x, devices()[1]))",
+    "one result of two": "np.asarray(jit(lambda: (large(), lax.iota(np.int32, 3)))()[1])",
+    "narrow floats": "np.asarray(jit(lambda: lax.abs(narrow(large())))())",
+    "memoryview": "memoryview(x) if sys.version_info >= (3, 12) else np.asarray(x)",
+}
+
+
+@pytest.mark.parametrize("case", READS)
+def test_reading_what_memory_did_not_suffice_for_raises(case):
+    """jaxlib aborts for a buffer that was not allocated."""
+    code = f"""
+import resource, sys
+from primax_core import device_get, dtypes
+resource.setrlimit(resource.RLIMIT_AS, (2**34, 2**34))
+def large():
+    return lax.convert_element_type(lax.iota(np.int32, 2**34), np.float32)
+def narrow(x):
+    return lax.convert_element_type(x, dtypes.bfloat16)
+x = jit(large)()
+try:
+    {READS[case]}
+except RuntimeError as error:
+    print("refused:", error)
+"""
+    assert "RESOURCE_EXHAUSTED" in run(PREAMBLE + code, PRIMAX_NUM_CPU_DEVICES="2")
+
+
 def test_shapes_beyond_64_bits():
     code = """
 try:

@@ -548,3 +548,40 @@ report(px.jit(f)(1.0))
     assert (without_link.lowered, without_link.fetched) == (1, 1)
     exact = process(tmp_path, other, PRIMAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY=1)
     assert (exact.lowered, exact.fetched) == (1, 0)
+
+
+NESTED = """
+def nested(x, depth):
+    if not depth:
+        return x + 1
+    return lax.cond(x > depth, lambda x: nested(x, depth - 1), lambda x: x - depth, x)
+f = px.jit(lambda x: nested(x, DEPTH))
+report(f(np.float32(100)))
+"""
+
+
+@pytest.mark.parametrize(("depth", "stored"), [(20, 1), (40, 0)])
+def test_what_jaxlib_cannot_read_again_is_not_written(tmp_path, depth, stored):
+    """jaxlib reads executables with up to about 32 nested conditionals."""
+    for _ in range(2):
+        outcome = process(tmp_path, NESTED.replace("DEPTH", str(depth)))
+        assert outcome.values == [101] and not outcome.said
+    assert outcome.fetched == stored and len(kept(tmp_path)) == stored
+
+
+@posix
+def test_files_that_the_cache_did_not_write(tmp_path):
+    """Neither a file that claims a terabyte nor a named pipe is read."""
+    first = process(tmp_path)
+    (path,) = kept(tmp_path)
+    (link,) = kept(tmp_path, ".link")
+    for victim in (path, link):
+        for make in (
+            lambda p: os.truncate(p, 1 << 40),
+            lambda p: (p.unlink(), os.mkfifo(p, 0o600)),
+        ):
+            process(tmp_path)
+            make(victim)
+            outcome = process(tmp_path)
+            assert outcome.values == first.values and "damaged" in outcome.said[0]
+            assert victim.is_file() and victim.stat().st_size < 1 << 20

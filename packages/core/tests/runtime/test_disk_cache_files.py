@@ -294,3 +294,18 @@ def test_processes_write_and_evict_concurrently(home):
     assert store.evict(home, 40 * 4096) <= 40 * 4096
     assert all(isinstance(contents, Entry) for _, contents in store.check(home))
     assert not [n for n in os.listdir(home) if n.endswith(".tmp")]
+
+
+def test_times_of_the_future_do_not_keep_files(home):
+    """They come from another clock; such files are removed first."""
+    keys = _fill(home, 20)
+    future = time.time() + 70 * 365 * 86400
+    for i in range(30):
+        path = os.path.join(home, f"{KEY.hex()}.{i:016x}.tmp")
+        with open(path, "wb") as file:
+            file.write(b"x" * 10_000)
+        os.utime(path, (future, future))
+    os.utime(os.path.join(home, keys[3].hex() + ".xla"), (future, future))
+    assert store.evict(home, 10 * 4096) <= 10 * 4096
+    left = {f.name[:64] for f in store.listing(home)}
+    assert left == {k.hex() for k in keys[-9:]}

@@ -14,6 +14,7 @@ import sys, threading, time
 import numpy as np
 import primax_core as px
 from primax_core import lax
+from primax_core._runtime import shutdown
 
 x = np.ones((200, 200), np.float32)
 heavy = px.jit(lambda x: lax.fori_loop(0, 200, lambda i, c: lax.dot(c, c) * 1e-3, x))
@@ -71,6 +72,21 @@ WORK = {
     "ordered effects of daemons": """
         f = px.jit(lambda x: px.debug.callback(lambda a: None, x, ordered=True))
         daemons(lambda n: f(x))
+    """,
+    "daemons that begin after the check": """
+        import atexit
+        def begin():
+            began.set()
+            time.sleep(0.4)
+        began = threading.Event()
+        atexit._clear()  # so that this handler runs after the library's
+        atexit.register(begin)
+        atexit.register(shutdown._end_threads)
+        heavy(x)
+        def work(n):
+            while not began.is_set(): pass
+            while True: heavy(x)
+        daemons(work)
     """,
     "callback under way": """
         f = px.jit(lambda x: px.pure_callback(lambda a: (time.sleep(0.3), a)[1], x, x))

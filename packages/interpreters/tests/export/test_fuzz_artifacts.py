@@ -60,7 +60,10 @@ def test_no_mutation_crashes_the_process(folder: Path, batch: int) -> None:
     cache = folder / "programs"
     done = subprocess.run(
         [sys.executable, str(WORKER), str(folder), str(batch * EACH), str(EACH)],
-        env={**os.environ, "PRIMAX_COMPILATION_CACHE_DIR": str(cache)},
+        env={
+            **os.environ, "PRIMAX_COMPILATION_CACHE_DIR": str(cache),
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        },
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     at = (folder / "at").read_text().strip()

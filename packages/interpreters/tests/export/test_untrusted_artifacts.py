@@ -145,7 +145,22 @@ class Text(str):
 
 
 @pytest.mark.parametrize(
-    "size", ["-1", "1.5", "", "a-a", "9" * 30, "a,b", "...", "a^99999999", "mod(a,0)", "x" * 9999]
+    "size",
+    [
+        "-1",
+        "1.5",
+        "",
+        "a-a",
+        "9" * 30,
+        "a,b",
+        "...",
+        "a^99999999",
+        "mod(a,0)",
+        "x" * 9999,
+        "floordiv(a+b+c+d+e+f+g,1)^99",
+        "floordiv(9^99,1)^99",
+        "max(" * 300 + "a" + ",b)" * 300,
+    ],
 )
 def test_invalid_sizes(exported, size) -> None:
     aval = type("Aval", (), {"shape": (Text(size),), "dtype": np.dtype("f4"), "weak_type": False})

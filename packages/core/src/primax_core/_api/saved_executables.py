@@ -11,7 +11,7 @@ from .._base.errors import InvalidArtifactError
 from .._base.source import api_boundary
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo
-from .._lower.lazy import _compile
+from .._lower.lazy import _compile, readable
 from .._runtime import (
     custom_calls,
     lapack_targets as _provides_them,  # noqa: F401
@@ -38,7 +38,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
       ``(bytes, in_tree, out_tree)``, the arguments of `deserialize_and_load`.
 
     Raises:
-      ValueError: if the function calls back into Python.
+      ValueError: if the function calls back into Python, or has more nested conditionals and loops
+        than jaxlib can read.
 
     >>> import numpy as np
     >>> import primax_core as pc
@@ -86,7 +87,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "arguments": list(_argument_names(compiled)),
     }
     constant_bytes = b"".join(c.tobytes() for c in constants)
-    blob = _compile.executable_bytes(module, exe.loaded, devs, lowered._compiler_options)
+    chosen = lowered._compiler_options
+    blob = _compile.executable_bytes(module, exe.loaded, devs, chosen)
+    readable.checked(name, module.module, devs, _compile.make_options(devs, chosen), blob)
     return files.seal(about, blob, constant_bytes), compiled.in_tree, compiled.out_tree
 
 

@@ -23,7 +23,7 @@ from .._runtime.sharding import device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
-from .lazy import locations, lowering, mlir
+from .lazy import locations, lowering, mlir, readable
 from .liveness import kept_inputs, large_consts
 
 if TYPE_CHECKING:
@@ -163,6 +163,9 @@ def compile_module(
 ) -> Loaded:
     """jaxlib's loaded executable of a module on devices."""
     check_not_forked()
+    from .._runtime.mappings import budget
+
+    budget.spend()
     custom_calls.ensure(lowered.needs)
     options = make_options(devs, compiler_options)
     started = time.perf_counter()
@@ -213,7 +216,8 @@ def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> L
     if location is not None:
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])
-        disk.keep(location, loaded, lowered.name, platform, lowered.needs, seconds)
+        check = readable.check_of(lowered.module, devs, options)
+        disk.keep(location, loaded, lowered.name, platform, lowered.needs, seconds, check)
         if monitoring.listening:
             monitoring.record_event(monitoring.CACHE_MISS)
     return loaded
@@ -264,6 +268,9 @@ def _recall(key: bytes, devs: tuple, compiler_options: tuple, name: str) -> Load
         _digests[key, devs] = digest
 
     def load_it() -> Loaded | None:
+        from .._runtime.mappings import budget
+
+        budget.spend()
         options = make_options(devs, compiler_options)
         location = disk.executable_location(digest, devs, options)
         raw = None if location is None else _fetch(location, devs, options)

@@ -12,8 +12,10 @@ from jaxlib.mlir.dialects import func
 from .._base.errors import InvalidArtifactError
 from . import operation_checks, portable
 
-# jaxlib 0.10 overflows the stack at about 400 nested conditionals.
-DEPTH: Final = 200
+# jaxlib 0.10 overflows the stack at about 400 nested conditionals, or 200 calls in each other.
+DEPTH: Final = 100
+# From this number of elements on, jaxlib 0.12 divides by zero in some compilations.
+LARGEST: Final = 2**36
 # They wait for, or exchange data with, other code in the process.
 _FOREIGN: Final = frozenset((
     "stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv",
@@ -25,19 +27,21 @@ def inspect(module: ir.Module) -> None:
     """Raise an error for a module that would crash XLA.
 
     Raises:
-      InvalidArtifactError: for recursive functions or functions without a body, values of more
-        bytes than can be addressed, operations that communicate with the host or are nested too
-        deeply, and calls of LAPACK with inconsistent shapes.
+      InvalidArtifactError: for recursive functions or functions without a body, values with too
+        many elements, operations that communicate with the host, that are nested too deeply
+        (after the functions are inlined), or that fail a check of `operation_checks`.
     """
-    calls: dict[str, set[str]] = {}
+    calls: dict[str, dict[str, int]] = {}
+    depths: dict[str, int] = {}
     for op in module.body.operations:
         if not isinstance(op, func.FuncOp):
             _refuse(f"it has an operation {op.operation.name} outside of its functions")
         if op.is_external:
             _refuse(f"its function {op.name.value!r} has no body")
-        callees = calls[op.name.value] = set()
-        _Walk(callees).region(op.regions[0], 0)
-    _check_calls(calls)
+        walk = _Walk()
+        walk.region(op.regions[0], 0)
+        calls[op.name.value], depths[op.name.value] = walk.callees, walk.deepest
+    _check_calls(calls, depths)
 
 
 def check_module(module: ir.Module, allowed: Collection[str]) -> None:
@@ -65,11 +69,20 @@ def _refuse(why: str) -> NoReturn:
 
 
 class _Walk:
-    def __init__(self, callees: set[str]):
-        self.callees = callees
+    """A walk through one function.
+
+    Attributes:
+      callees: the functions that it calls, with the depth of the innermost call.
+      deepest: the depth of its innermost region.
+    """
+
+    def __init__(self) -> None:
+        self.callees: dict[str, int] = {}
+        self.deepest = 0
         self.sound: set[Any] = set()
 
     def region(self, region: Any, depth: int) -> None:
+        self.deepest = max(self.deepest, depth)
         if depth > DEPTH:
             _refuse("its operations are nested too deeply")
         for block in region.blocks:
@@ -90,16 +103,17 @@ class _Walk:
         attributes = op.attributes
         for key in _CALLEES:
             if key in attributes:
-                self.symbols(attributes[key])
+                self.symbols(attributes[key], depth)
         for region in op.regions:
             self.region(region, depth + 1)
 
-    def symbols(self, attribute: Any) -> None:
+    def symbols(self, attribute: Any, depth: int) -> None:
         if isinstance(attribute, ir.FlatSymbolRefAttr):
-            self.callees.add(attribute.value)
+            name = attribute.value
+            self.callees[name] = max(self.callees.get(name, 0), depth)
         elif isinstance(attribute, ir.ArrayAttr):
             for x in attribute:
-                self.symbols(x)
+                self.symbols(x, depth)
 
     def type(self, kind: Any) -> None:
         if kind in self.sound:
@@ -109,13 +123,18 @@ class _Walk:
                 1 if kind.is_dynamic_dim(i) else max(kind.get_dim_size(i), 1)
                 for i in range(kind.rank)
             ]
-            if math.prod(sizes) >= 2**59:  # elements of 16 bytes
-                _refuse(f"a value of type {kind} has more bytes than can be addressed")
+            if math.prod(sizes) >= LARGEST:
+                _refuse(f"a value of type {kind} has more elements than XLA can index")
         self.sound.add(kind)
 
 
-def _check_calls(calls: dict[str, set[str]]) -> None:
-    """Raise an error for recursive functions and for long chains of calls."""
+def _check_calls(calls: dict[str, dict[str, int]], depths: dict[str, int]) -> None:
+    """Raise an error for recursive functions, and for calls that are too deep once inlined.
+
+    Args:
+      calls: the callees of each function, with the depths of their calls.
+      depths: the depth of each function alone; afterwards with its callees.
+    """
     done: set[str] = set()
     for start in calls:
         chain = [(start, iter(sorted(calls[start])))]
@@ -127,6 +146,10 @@ def _check_calls(calls: dict[str, set[str]]) -> None:
                 chain.pop()
                 above.discard(name)
                 done.add(name)
+                inlined = [depth + 1 + depths[c] for c, depth in calls[name].items()]
+                depths[name] = max(depths[name], *inlined, 0)
+                if depths[name] > DEPTH:
+                    _refuse("its functions call each other too deeply")
             elif callee in above:
                 _refuse(f"its function {callee!r} calls itself")
             elif callee not in calls:
@@ -134,5 +157,3 @@ def _check_calls(calls: dict[str, set[str]]) -> None:
             elif callee not in done:
                 above.add(callee)
                 chain.append((callee, iter(sorted(calls[callee]))))
-                if len(chain) > DEPTH:
-                    _refuse("its functions call each other too deeply")

@@ -40,6 +40,7 @@ mlir: Any = LazyModule(".context")
 lowering: Any = LazyModule(".module")
 shaped: Any = LazyModule(".shaped")
 native: Any = LazyModule(".native")
+readable: Any = LazyModule(".readable")
 callbacks: Any = LazyModule(".callbacks")
 _compile: Any = LazyModule(".compile")
 compiling: Any = _compile

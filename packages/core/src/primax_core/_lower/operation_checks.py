@@ -6,12 +6,14 @@ Found by mutating the modules of every primitive's samples and compiling the acc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 from jaxlib.mlir import ir
 
-from . import lapack_calls
+from . import comparators, lapack_calls
 
 
 def _compare(op: Any) -> str:
@@ -53,10 +55,47 @@ def _custom_call(op: Any) -> str:
     return lapack_calls.problem_of(target, op) if lapack_calls.is_known(target) else ""
 
 
+def _sort(op: Any) -> str:
+    """A comparator that is not an order makes the sort leave its buffer, or not end."""
+    if comparators.is_order(op.regions[0]):
+        return ""
+    return "its comparator is not recognized as a strict order"
+
+
+# Windows, strides, dilations and padding; XLA multiplies them without checks of overflow, and its
+# loops visit every element of a window.
+_WINDOW: Final = (
+    "window_dimensions", "window_strides", "window_dilations", "base_dilations", "padding",
+    "lhs_dilation", "rhs_dilation", "edge_padding_low", "edge_padding_high", "interior_padding",
+)  # fmt: skip
+_LARGEST: Final = 2**31
+
+
+def _windows(op: Any) -> str:
+    for name in _WINDOW:
+        if name not in op.attributes:
+            continue
+        attribute = op.attributes[name]
+        if isinstance(attribute, ir.DenseI64ArrayAttr):
+            sizes = list(attribute)
+        else:
+            sizes = np.asarray(ir.DenseIntElementsAttr(attribute)).ravel().tolist()
+        if any(abs(n) >= _LARGEST for n in sizes):
+            return f"its {name} are {sizes}"
+        if name == "window_dimensions" and math.prod(sizes) >= _LARGEST:
+            return f"its windows have {math.prod(sizes)} elements"
+    return ""
+
+
 _CHECKS: Final[dict[str, Callable[[Any], str]]] = {
     "stablehlo.compare": _compare,
     "stablehlo.custom_call": _custom_call,
+    "stablehlo.convolution": _windows,
     "stablehlo.fft": _fft,
+    "stablehlo.pad": _windows,
+    "stablehlo.reduce_window": _windows,
+    "stablehlo.select_and_scatter": _windows,
+    "stablehlo.sort": _sort,
 }
 
 

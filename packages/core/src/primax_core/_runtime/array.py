@@ -245,11 +245,9 @@ class ArrayImpl(Array):
         if state.key not in guards.unguarded and self.platform() != "cpu":
             guards.check("device_to_host", False, self._spec.aval, None)
         try:
-            value = to_host(self._buf)
+            return to_host(self._buf)
         except JaxRuntimeError as e:
             raise_explained(e)
-        value.flags.writeable = False
-        return value
 
     @property
     def _value(self) -> np.ndarray:
@@ -279,6 +277,7 @@ class ArrayImpl(Array):
         self._check_alive()
         if self._spec.stored is not self._spec.aval or self._spec.layout is not None:
             raise BufferError(f"an array of type {self._spec.aval} has no buffer")
+        self.block_until_ready()
         return memoryview(self._buf)
 
     def __dlpack__(

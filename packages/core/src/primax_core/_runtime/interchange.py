@@ -72,6 +72,7 @@ def check_exportable(sharding: Sharding, dtype: Any, dl_device: tuple[int, int] 
 
 def address_of(buf: Any) -> int:
     """Address of the memory of a raw array on one device."""
+    buf.block_until_ready()  # as in to_host
     # jaxlib's own function imports jax for arrays created by a transfer.
     try:
         return address(_jax.buffer_to_dlpack_managed_tensor(buf.clone()))

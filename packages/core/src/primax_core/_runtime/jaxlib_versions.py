@@ -128,19 +128,20 @@ _PACKED: Final[frozenset] = frozenset(
 
 
 def to_host(buf) -> np.ndarray:
-    """The values of a raw array of any dtype, as a NumPy array that may share its memory.
+    """The values of a raw array, as a read-only NumPy array that may share its memory.
 
     The array must not be deleted. The result stays valid after the raw array is deleted.
     """
+    buf.block_until_ready()  # reading an unallocated buffer aborts
     dtype = buf.aval.dtype
     if dtype in _NATIVE:
         try:
             return np.asarray(memoryview(buf))
         except BufferError:  # on an accelerator, or on several devices
             pass
-    if not _FIRST:
-        return buf._to_np_array_did_copy()[0]
-    return _to_host_first(buf, dtype)
+    value = _to_host_first(buf, dtype) if _FIRST else buf._to_np_array_did_copy()[0]
+    value.setflags(write=False)
+    return value
 
 
 def _to_host_first(buf, dtype) -> np.ndarray:

@@ -76,14 +76,17 @@ class _Ending:
         sys.unraisablehook = hook
 
     def wait(self) -> None:
-        """Wait until no other thread is inside the library."""
+        """Wait until no other thread is inside the library, and keep all of them outside."""
         looks, deadline = 0, time.monotonic() + _PATIENCE
-        while looks < _LOOKS and time.monotonic() < deadline:
-            threads = _other_threads()
-            if not threads:
-                break
+        while threads := _other_threads():
             busy = [self.is_busy(ident, codes) for ident, codes in threads.items()]
             looks = 0 if any(busy) else looks + 1
+            if looks == _LOOKS or time.monotonic() > deadline:
+                # Later exit handlers may release the interpreter's lock. A thread that continues
+                # then ends at its next instruction, before it can enter the library.
+                for ident in threads:
+                    _end(ident)
+                break
             time.sleep(_STEP)
 
 

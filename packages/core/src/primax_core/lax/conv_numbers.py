@@ -94,7 +94,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     firsts = (("N", "C"), ("O", "I"), ("N", "C"))
     spatial = []
     for i, (s, pair) in enumerate(zip(dimension_numbers, firsts)):
-        if any(s.count(c) != 1 for c in pair):
+        if any([*s].count(c) != 1 for c in pair):
             raise TypeError(
                 f"convolution dimension_numbers[{i}] must contain the characters {pair[0]!r} and "
                 f"{pair[1]!r} exactly once, got {s}."

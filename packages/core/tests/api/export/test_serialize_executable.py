@@ -219,3 +219,19 @@ def test_inconsistent_descriptions(saved, fields, match) -> None:
     data, *trees = saved
     with pytest.raises(InvalidArtifactError, match=match):
         se.deserialize_and_load(changed(data, **fields), *trees)
+
+
+def test_what_could_not_be_read_again_is_not_serialized() -> None:
+    """jaxlib reads executables with up to about 32 nested conditionals."""
+
+    def nested(x, depth):
+        if not depth:
+            return x + 1
+        return lax.cond(x > depth, lambda x: nested(x, depth - 1), lambda x: x - depth, x)
+
+    x = np.float32(100)
+    saved = se.serialize(pc.jit(lambda x: nested(x, 20)).lower(x).compile())
+    assert se.deserialize_and_load(*saved)(x) == 101
+    compiled = pc.jit(lambda x: nested(x, 40)).lower(x).compile()
+    with pytest.raises(ValueError, match="more nested conditionals and loops than jaxlib can read"):
+        se.serialize(compiled)

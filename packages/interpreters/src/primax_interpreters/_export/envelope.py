@@ -283,7 +283,9 @@ class _Sizes:
             damaged(f"{text[:40]!r} is not a size")
         try:
             if self.scope is None:
-                self.scope = SymbolicScope(self.constraints)
+                if sum(map(len, self.constraints)) > _LONGEST:
+                    damaged("its constraints are too long")
+                self.scope = SymbolicScope(self.constraints, _effort=_EFFORT)
             (dim,) = symbolic_shape(text, scope=self.scope)
         except InvalidArtifactError:
             raise
@@ -295,6 +297,8 @@ class _Sizes:
 
 
 _LONGEST: Final = 2000
+# Bounds of dimensions are computed with about a million elements of tables in a second.
+_EFFORT: Final = 2e6
 
 
 def _read_dtype(name: str) -> Any:

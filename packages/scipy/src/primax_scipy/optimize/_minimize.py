@@ -83,7 +83,7 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to minimize must be a tuple, got {args!r}")
-    if method.lower() != "bfgs":
+    if not isinstance(method, str) or method.lower() != "bfgs":
         raise ValueError(f"Method {method} not recognized: use 'BFGS'")
     settings = dict(options or {})
     unknown = sorted(set(settings) - set(_OPTIONS))

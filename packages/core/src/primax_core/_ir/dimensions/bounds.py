@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .expression import DimExpr, of_factor, of_terms
 from .factors import ONE, Factor, Monomial
-from .linear import least
+from .linear import Effort, least
 
 if TYPE_CHECKING:
     from .scope import SymbolicScope
@@ -23,16 +23,19 @@ def bounds_of(scope: SymbolicScope, expr: Any) -> Interval:
     if type(expr) is int:
         return expr, expr
     low, high = interval_of(scope, expr)
+    if scope.effort.left <= 0:
+        return low, high
     facts = _facts_about(scope, expr)
-    return _tightened(expr, facts, low), -_tightened(-expr, facts, -high)
+    effort = scope.effort
+    return _tightened(expr, facts, low, effort), -_tightened(-expr, facts, -high, effort)
 
 
-def _tightened(expr: DimExpr, facts: list[DimExpr], low: Any) -> Any:
+def _tightened(expr: DimExpr, facts: list[DimExpr], low: Any, effort: Effort) -> Any:
     """A lower bound at least as good as ``low``."""
     forms = [({m: c for m, c in f.terms if m != ONE}, dict(f.terms).get(ONE, 0)) for f in facts]
     terms = dict(expr.terms)
     constant = terms.pop(ONE, 0)
-    bound = least(terms, forms)
+    bound = least(terms, forms, effort)
     return low if bound is None else max(low, math.ceil(bound) + constant)
 
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 dim_as_value_p: Final = Primitive("dim_as_value", home=f"{ROOT}.lax.dimensions")
 
 
+_MOST_PRODUCTS: Final = 4096
+"""The largest number of terms, before equal ones are added, that a product expands to."""
+
+
 class DimExpr(Dimension):
     """A symbolic dimension.
 
@@ -183,7 +187,14 @@ class DimExpr(Dimension):
         if dim is None:
             return self._by_value(operator.mul, other, reflected)
         terms: dict[Monomial, int] = {}
-        for n, d in _terms(dim, self.scope):
+        factors = _terms(dim, self.scope)
+        if len(self.terms) * len(factors) > _MOST_PRODUCTS:
+            raise ValueError(
+                f"a product of symbolic dimensions has too many terms: {len(self.terms)} times "
+                f"{len(factors)}. Products and powers of sums are expanded; write the sum as a "
+                "dimension variable of its own, with an equality constraint."
+            )
+        for n, d in factors:
             for m, c in self.terms:
                 mn = product(m, n)
                 terms[mn] = terms.get(mn, 0) + c * d

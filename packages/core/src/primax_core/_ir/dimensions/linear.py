@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,27 @@ Form = Mapping[Any, int]
 _STEPS = 400
 
 
-def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None:
+class Effort:
+    """The remaining number of elements of tables that searches may compute.
+
+    Untrusted expressions have a limit: one step of a search can take a second.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: float):
+        self.left = left
+
+    def steps(self, size: int) -> Iterator[None]:
+        """Yield before each step on a table of a size, while steps are left."""
+        for _ in range(_STEPS):
+            self.left -= size
+            if self.left < 0:
+                return
+            yield
+
+
+def least(objective: Form, facts: Sequence[tuple[Form, int]], effort: Effort) -> Fraction | None:
     """The minimum of ``objective`` subject to ``form + constant >= 0`` for all facts.
 
     ``None`` if there is none, or if the search does not find it. By duality it is the maximum of
@@ -18,6 +38,9 @@ def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None
     Each such choice of weights proves its bound, so the search may stop early.
     """
     rows = sorted({*objective, *(k for f, _ in facts for k in f)}, key=repr)
+    size = len(rows) * len(facts)
+    if size > effort.left:
+        return None
     signs = [-1 if objective.get(k, 0) < 0 else 1 for k in rows]
     table = [
         [Fraction(s * f.get(k, 0)) for f, _ in facts] + [Fraction(s * objective.get(k, 0))]
@@ -25,20 +48,20 @@ def least(objective: Form, facts: Sequence[tuple[Form, int]]) -> Fraction | None
     ]
     n = len(facts)
     basis = [n + i for i in range(len(rows))]  # one artificial weight for each row
-    if not _feasible(table, basis, n):
+    if not _feasible(table, basis, n, effort):
         return None
     costs = [Fraction(c) for _, c in facts]
-    _pivots(table, basis, costs, n)
+    _pivots(table, basis, costs, n, effort)
     return -sum((costs[b] * row[-1] for b, row in zip(basis, table) if b < n), Fraction(0))
 
 
-def _feasible(table: list[list[Fraction]], basis: list[int], n: int) -> bool:
+def _feasible(table: list[list[Fraction]], basis: list[int], n: int, effort: Effort) -> bool:
     """Reduce the artificial weights to zero; return True on success."""
 
     def cost(j: int) -> Fraction:
         return -sum((row[j] for b, row in zip(basis, table) if b >= n), Fraction(0))
 
-    for _ in range(_STEPS):
+    for _ in effort.steps(len(table) * n):
         entering = next((j for j in range(n) if cost(j) < 0), None)
         if entering is None:
             break
@@ -49,9 +72,11 @@ def _feasible(table: list[list[Fraction]], basis: list[int], n: int) -> bool:
     return all(row[-1] == 0 for b, row in zip(basis, table) if b >= n)
 
 
-def _pivots(table: list[list[Fraction]], basis: list[int], costs: list[Fraction], n: int) -> None:
+def _pivots(
+    table: list[list[Fraction]], basis: list[int], costs: list[Fraction], n: int, effort: Effort
+) -> None:
     """Minimize ``sum(costs * weights)`` with the artificial weights at zero."""
-    for _ in range(_STEPS):
+    for _ in effort.steps(len(table) * n):
         for j in range(n):
             reduced = costs[j] - sum(
                 (costs[b] * row[j] for b, row in zip(basis, table) if b < n), Fraction(0)

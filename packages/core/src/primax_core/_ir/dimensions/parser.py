@@ -132,7 +132,10 @@ class _Parser:
             if len(text) > 2:  # powers are expanded
                 self.fail("an exponent below 100")
             self.at += 1
-            return base ** int(text)
+            exponent = int(text)
+            if type(base) is int and abs(base) > 1 and base.bit_length() * exponent > 512:
+                self.fail("a smaller power")
+            return base**exponent
         return base
 
     def atom(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..symbolic_dims import Dimension
 from . import bounds, parser
 from .expression import DimExpr, make, of_factor, of_terms
 from .factors import ONE, Factor, Monomial, monomial_key
+from .linear import Effort
 
 
 class SymbolicScope:
@@ -30,12 +32,13 @@ class SymbolicScope:
     True
     """
 
-    def __init__(self, constraints_str: Sequence[str] = ()):
+    def __init__(self, constraints_str: Sequence[str] = (), *, _effort: float = math.inf):
         if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
             raise ValueError(
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
         self.constraints_str: tuple[str, ...] = tuple(constraints_str)
+        self.effort = Effort(_effort)
         self.known: dict[Factor, Any] = {}
         self.replaced: dict[Monomial, tuple[int, Any]] = {}
         self.facts: list[Any] = []

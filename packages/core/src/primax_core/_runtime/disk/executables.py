@@ -11,7 +11,7 @@ from .. import custom_calls
 from ..jaxlib_versions import build
 from . import files, folder, keys, store, warn_once, writer
 from .files import Damaged, Entry
-from .folder import Unsafe
+from .folder import Unsafe, Unusable
 
 
 class FileLocation:
@@ -111,6 +111,8 @@ def _read(where: str, key: bytes, suffix: str) -> bytes | None:
         return store.read(where, key, suffix)
     except Unsafe as e:
         warn_once.warn("The cache of executables is not used: %s.", e)
+    except (Unusable, MemoryError) as e:
+        _damaged(where, key, suffix, e)
     except (OSError, ValueError):  # an invalid folder name
         pass
     return None
@@ -140,8 +142,9 @@ def keep(
     platform: str,
     needs: frozenset[str],
     seconds: float,
+    check: Any = None,
 ) -> None:
-    """Write an executable in the background.
+    """Write an executable in the background, if ``check`` returns True for its bytes.
 
     ``loaded.raw`` is jaxlib's executable; ``seconds`` is its compilation time.
     """
@@ -155,7 +158,7 @@ def keep(
             blob = raw.client.serialize_executable(raw)
         except Exception:  # a plug-in without serialization
             return
-        if len(blob) >= least:
+        if len(blob) >= least and (check is None or check(blob)):
             version = build()[0]
             entry = Entry(name, platform, version, tuple(sorted(needs)), blob)
             _write(location, store.EXECUTABLE, files.pack(entry, location.key), limit)

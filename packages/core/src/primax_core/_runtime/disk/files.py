@@ -28,8 +28,8 @@ _HEAD: Final = struct.Struct("<IQQ")
 _BODY: Final = 8 + SIZE
 # Compression does not make a smaller executable occupy fewer blocks of the file system.
 _COMPRESSED_FROM: Final = 32 * 1024
-# A larger claimed size is an error: no memory is allocated for it.
-_LARGEST: Final = 1 << 34
+# A larger size is an error: no memory is allocated for it.
+LARGEST: Final = 1 << 32
 
 
 class Damaged(ValueError):
@@ -80,7 +80,7 @@ def unpack(data: bytes, key: bytes) -> Entry:
     body = _checked(data, key, EXECUTABLE)
     about_size, packed, plain = _HEAD.unpack_from(body)
     start = _HEAD.size + about_size
-    if start + packed != len(body) or plain > _LARGEST:
+    if start + packed != len(body) or plain > LARGEST:
         raise Damaged("its lengths are inconsistent")
     blob = bytes(body[start:])
     if packed != plain:

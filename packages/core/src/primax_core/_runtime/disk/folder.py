@@ -21,6 +21,10 @@ class Unsafe(OSError):
     """Another user could have written the files of a folder."""
 
 
+class Unusable(OSError):
+    """A file is not one that the cache wrote."""
+
+
 def location() -> str | None:
     """The folder set by the option, or the default folder; ``None`` if there is none."""
     chosen = state.compilation_cache_dir

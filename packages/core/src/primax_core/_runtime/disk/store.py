@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from typing import Final
 
 from . import files
 from .files import Damaged, Entry
-from .folder import Folder, check_owner
+from .folder import Folder, Unusable, check_owner
 
 DEFAULT_LIMIT: Final = 1 << 30
 EXECUTABLE: Final = ".xla"
@@ -61,7 +62,9 @@ def read(path: str, key: bytes, suffix: str) -> bytes | None:
         with open(fd, "rb", buffering=0) as file:
             status = os.fstat(fd)
             check_owner(status, os.path.join(path, name))
-            data = file.read()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > files.LARGEST:
+                raise Unusable(f"mode {status.st_mode:o}, {status.st_size} bytes")
+            data = file.read(status.st_size)
         if not -_FRESH < time.time() - status.st_mtime < _FRESH:
             try:
                 folder.touch(name)
@@ -117,12 +120,13 @@ def evict(path: str, limit: int) -> int:
         for name, status in folder.scan():
             if _OURS.fullmatch(name) is None:
                 continue
-            if name.endswith(_TEMPORARY) and now - status.st_mtime > _ABANDONED:
+            if name.endswith(_TEMPORARY) and abs(now - status.st_mtime) > _ABANDONED:
                 folder.remove(name)
                 continue
             size = _room(status.st_size)
             total += size
-            files_by_age.append((status.st_mtime, name, size))
+            used = status.st_mtime if status.st_mtime < now + _FRESH else 0.0
+            files_by_age.append((used, name, size))
         if total <= limit:
             return total
         files_by_age.sort()
