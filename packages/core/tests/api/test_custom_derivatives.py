@@ -371,3 +371,46 @@ def test_rules_that_call_functions_with_rules_have_second_derivatives():
     assert px.grad(cube)(x) == 12.0
     assert px.grad(px.grad(cube))(x) == 12.0
     assert px.jit(px.grad(px.grad(cube)))(x) == 12.0
+
+
+class TestNumbersAmongResiduals:
+    """A backward rule is passed numbers as the forward rule returned them."""
+
+    @staticmethod
+    def recorded():
+        seen = []
+        f = px.custom_vjp(lambda x, n: x * 2.0)
+
+        def fwd(x, n):
+            return x * 2.0, (False, 3, 2.5, 1j, F32(4), n)
+
+        def bwd(residuals, ct):
+            seen.append(residuals)
+            return (ct if residuals[0] else ct * residuals[1]), None
+
+        f.defvjp(fwd, bwd)
+        return f, seen
+
+    @pytest.mark.parametrize(
+        "derivative",
+        [
+            lambda f: px.grad(lambda x: f(x, 7)),
+            lambda f: px.grad(px.jit(lambda x: f(x, 7))),
+            lambda f: px.jit(px.grad(px.jit(lambda x: f(x, 7)))),
+            lambda f: px.grad(lambda x: lax.scan(lambda c, _: (f(c, 7), None), x, None, 1)[0]),
+            lambda f: px.grad(px.checkpoint(lambda x: f(x, 7))),
+            lambda f: px.grad(lambda x: lax.cond(x > 0, lambda x: f(x, 7), lambda x: x, x)),
+        ],
+        ids=["eager", "jit", "jit of grad", "scan", "checkpoint", "cond"],
+    )
+    def test_types(self, derivative):
+        f, seen = self.recorded()
+        assert float(derivative(f)(F32(2))) == 3.0
+        for residuals in seen:
+            assert [type(r) for r in residuals[:4]] == [bool, int, float, complex]
+            assert residuals[0] is False and residuals[1:4] == (3, 2.5, 1j)
+            assert residuals[4].dtype == F32
+
+    def test_leaves_of_a_pullback(self):
+        _, pull = px.vjp(lambda x: x * 3.0, 2.0)
+        assert pull.opaque_residuals == [3.0] and type(pull.opaque_residuals[0]) is float

@@ -252,3 +252,15 @@ def test_values_are_not_known_inside():
             px.errors.PrimaxTypeError, match=r"made by vmap of <lambda> at .*test_vmap"
         ):
             px.vmap(f)(X3)
+
+
+class TestSumMatch:
+    def test_mapped_results_are_summed(self):
+        f = px.vmap(lambda x: (x * 2.0, 3.0), out_axes=(None, None), sum_match=True)
+        out, constant = f(X23)
+        np.testing.assert_array_equal(out, 2 * X23.sum(0))
+        assert float(constant) == 3.0
+
+    def test_bools_are_counted(self):
+        out = px.vmap(lambda x: x > 1.0, out_axes=None, sum_match=True)(X3)
+        assert int(out) == 1 and out.dtype == np.int32

@@ -51,9 +51,5 @@ add_attributes(
     replace=_replace,
 )
 add_attributes(Jaxpr, jaxpr=property(_jaxpr), literals=property(_literals), map_jaxpr=_map_jaxpr)
-add_attributes(
-    type(vjp(lambda: ())[1]),
-    args_res=(),  # residuals are not sorted by argument
-    structured_residuals=(),
-)
+add_attributes(type(vjp(lambda: ())[1]), structured_residuals=())
 add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)

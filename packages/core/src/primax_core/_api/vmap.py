@@ -13,7 +13,8 @@ from .._engine.results import as_result
 from .._ir.dtypes import float0
 from .._trace.core import typeof
 from .._trace.reference_ops import references
-from .._transform.batching import Axis, batch_with_aux, move_axis
+from .._transform.batching import Axis, batch_with_aux, move_axis, sum_axis
+from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -26,6 +27,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """A function that applies ``fun`` to all slices of its arguments at once.
 
@@ -37,6 +39,7 @@ def vmap(
       axis_name: a name for collectives such as :func:`psum` inside ``fun``.
       axis_size: number of slices, required if no argument is mapped.
       spmd_axis_name: mesh axes that shard the mapped axis.
+      sum_match: sum mapped results for which ``out_axes`` is ``None``, instead of raising an error.
 
     Raises:
       ValueError: if sizes differ or axes are out of range.
@@ -84,7 +87,7 @@ def vmap(
         return tree_unflatten(
             out_tree,
             [
-                _move_result_axis(o, d, w, size, i, out_tree)
+                _move_result_axis(o, d, w, size, i, out_tree, sum_match)
                 for i, (o, d, w) in enumerate(zip(outs, out_dims, requested))
             ],
         )
@@ -185,9 +188,13 @@ def mapped_size(leaves, dims, axis_size, fun, args, kwargs) -> int:
     )
 
 
-def _move_result_axis(out, dim, target, size: int, i: int, tree):
+def _move_result_axis(out, dim, target, size: int, i: int, tree, summed: bool):
     """A result with its mapped axis at the requested position."""
     if target is None:
+        if dim is not None and summed:
+            if typeof(out).dtype == bool:
+                out = convert_element_type(out, int)
+            return as_result(sum_axis(out, dim))
         if dim is not None:
             paths = pytree.tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))
             raise ValueError(
