@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._base import pytree, source
+from .._base.source import name_of as name_of
 from .._ir.jaxpr import DebugInfo
 
 
@@ -23,14 +24,6 @@ def check_callable(fun: Any) -> None:
             f"Expected a function, got a generator function: {fun!r}. A generator's values do not "
             "exist while it is traced; return them from a function."
         )
-
-
-def name_of(fun: Callable) -> str:
-    """The function's name, also from inside partials and wrappers."""
-    name = getattr(fun, "__name__", None)
-    if name is None and hasattr(fun, "func"):
-        return name_of(fun.func)
-    return name or type(fun).__name__
 
 
 def debug_info(fun: Callable, traced_for: str, args: tuple, kwargs: dict) -> DebugInfo:

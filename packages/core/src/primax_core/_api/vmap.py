@@ -59,7 +59,7 @@ def vmap(
     _check_axis_leaves(in_axes, "in_axes")
     _check_axis_leaves(out_axes, "out_axes")
 
-    @api_boundary_of(fun)
+    @api_boundary_of(fun, "{} mapped over axes of its arguments.")
     def vmapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise _wrong_length(in_axes, args, kwargs)
@@ -110,7 +110,7 @@ def _wrong_length(in_axes: tuple, args: tuple, kwargs: dict) -> ValueError:
 
 
 def _is_position(x: Any) -> bool:
-    return hasattr(x, "__index__") and not isinstance(x, bool)
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
 def _check_axis_leaves(axes: Any, what: str) -> None:
@@ -118,15 +118,15 @@ def _check_axis_leaves(axes: Any, what: str) -> None:
         if not _is_position(leaf):
             raise TypeError(
                 f"vmap {what} must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes}."
+                f"leaves, but got {axes} with a leaf of type {type(leaf).__name__}."
             )
 
 
 def flat_axes(in_axes: Any, in_tree, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> list[Any]:
     """One axis or ``None`` for every leaf of ``(args, kwargs)``."""
-    if type(in_axes) is int:
-        return [in_axes] * in_tree.num_leaves
     args_tree, kwargs_tree = in_tree.children()
+    if type(in_axes) is int:
+        return [in_axes] * args_tree.num_leaves + [0] * kwargs_tree.num_leaves
     args_axes = pytree.flatten_axes("vmap in_axes", args_tree, in_axes)
     return args_axes + [0] * kwargs_tree.num_leaves
 
