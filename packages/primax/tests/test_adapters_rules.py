@@ -711,3 +711,9 @@ def test_other_names() -> None:
     assert {"ad", "mlir"} <= set(dir(primax.interpreters)) and "Value" in dir(mlir)
     with pytest.raises(AttributeError, match="no_such"):
         primax.interpreters.no_such
+
+
+def test_placement_of_types_without_devices() -> None:
+    sharding = typeof(X).sharding
+    assert sharding.spec == primax.sharding.PartitionSpec()
+    assert sharding.mesh.empty and sharding.mesh.axis_names == () and sharding.mesh.shape == {}

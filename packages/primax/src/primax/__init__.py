@@ -115,6 +115,7 @@ from ._hosts import host_ids as host_ids
 from ._several_devices import pmap as pmap
 
 if TYPE_CHECKING:
+    from primax_core import CompilerEffortLevel as CompilerEffortLevel
     from primax_core import Ref as Ref
     from primax_core import ad as ad
     from primax_core import empty_ref as empty_ref
@@ -154,6 +155,7 @@ _LAZY = (
     "ref",
 )
 _OF_CORE = (
+    "CompilerEffortLevel",
     "Ref",
     "empty_ref",
     "free_ref",

@@ -168,11 +168,16 @@ def resolve_keywords(fun: Callable, args: tuple, kwargs: dict) -> tuple:
                 "position"
             ) from None
         return args
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
+    try:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+    except TypeError as e:
+        raise TypeError(f"The arguments of {name_of(fun)} do not fit its signature: {e}") from None
+    # Defaults of keyword-only arguments, also those of a `functools.partial`, are left out.
+    others = [name for name in bound.kwargs if name in kwargs]
+    if others:
         raise TypeError(
-            f"The keyword arguments {', '.join(bound.kwargs)} could not be resolved to positions; "
+            f"The keyword arguments {', '.join(others)} could not be resolved to positions; "
             "custom rules take positional arguments only. Check the keyword-only arguments of "
             f"{name_of(fun)}."
         )

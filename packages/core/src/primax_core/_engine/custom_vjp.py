@@ -25,7 +25,7 @@ from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
-from .custom_rules import CustomFunction, configure, differentiating, split_args
+from .custom_rules import CustomFunction, check_outputs, configure, differentiating, split_args
 from .results import as_python, as_result
 
 custom_vjp_call_p: Final = Primitive(
@@ -88,6 +88,7 @@ def _run_fwd(trace: Trace, custom: CustomVJP, primals: list, tangents: list):
             args = [PerturbedValue(p, t is not None) for p, t in zip(args, tangents[n:])]
         with source.in_users_code():
             outs, residuals = custom.fwd(*args)
+    check_outputs(custom, outs, "forward rule")
     params = {
         "bwd": custom.bwd,
         "num_res": len(residuals),
