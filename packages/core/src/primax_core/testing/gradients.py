@@ -253,7 +253,7 @@ def _compare(actual: Any, expected: Any, atol, rtol, what: str, like: Any) -> No
     for a, b in zip(_leaves(actual), _leaves(expected), strict=True):
         if np.asarray(b).dtype == dtypes.float0:
             continue
-        relative, absolute = (_limit(t, b, usual) for t in (rtol, atol))
+        relative, absolute = (_limit(t, a, usual) for t in (rtol, atol))
         size = np.abs(to_float64(b))
         scale = max(1.0, float(np.nanmax(size))) if size.size else 1.0
         text = mismatch(a, b, (absolute + relative * scale) / scale)
