@@ -22,7 +22,7 @@ alone = pytest.mark.skipif(
 
 
 WITH_PARAMETERS = {
-    "custom_gradient": {"with_logs": False, "remat": True, "with_accums": None},
+    "custom_gradient": {"with_logs": False, "remat": False, "with_accums": None},
     "grad": {"reduce_axes": ()},
     "linear_transpose": {"reduce_axes": ()},
     "value_and_grad": {"reduce_axes": ()},
@@ -126,6 +126,24 @@ def test_parameters_that_would_change_results(name: str, parameters: dict[str, o
     (parameter,) = parameters
     with pytest.raises(NotImplementedError, match=f"{name}: {parameter}=.* is not supported: "):
         call(name, **parameters)
+
+
+def test_rematerialized_custom_gradient() -> None:
+    calls = []
+
+    @primax.custom_gradient(remat=True)
+    def f(x):
+        factor = x * 3.0
+
+        def rule(x):
+            calls.append(x)
+            return x * 2.0, lambda ct: ct * factor * x
+
+        return x * 2.0, rule
+
+    assert float(f(2.0)) == 4.0 and not calls
+    assert float(primax.grad(f)(2.0)) == 12.0 and len(calls) == 1
+    assert float(primax.jit(primax.grad(f))(2.0)) == 12.0
 
 
 def test_functions_of_the_facade_are_not_in_tracebacks() -> None:

@@ -106,7 +106,8 @@ def linear_transpose(
     primax_core.custom_gradient,
     {
         "with_logs": "must be false.",
-        "remat": "no effect.",
+        "remat": "``fun`` returns ``(value, rule)``, where ``rule(*args)`` returns the value and "
+        "its vjp function; the backward pass calls it.",
         "with_accums": "must be ``None``.",
     },
 )
@@ -124,4 +125,17 @@ def custom_gradient(
         _refuse(
             "custom_gradient", "with_accums", with_accums, "return one cotangent for each argument"
         )
-    return primax_core.custom_gradient if fun is None else primax_core.custom_gradient(fun)
+    if fun is None:
+        return functools.partial(custom_gradient, remat=remat)
+    return primax_core.custom_gradient(_rematerialized(fun) if remat else fun)
+
+
+def _rematerialized(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns its vjp function, from one that returns a function for it."""
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], Any]]:
+        value, rule = fun(*args, **kwargs)
+        return value, lambda ct: rule(*args, **kwargs)[1](ct)
+
+    return run

@@ -406,8 +406,12 @@ def _make_options(
     o.donate_argnums, o.donate_argnames = dnums, dnames
     o.keep_unused, o.inline = keep_unused, _INLINED.get(inline, inline)
     o.compiler_options = tuple(sorted((compiler_options or {}).items()))
-    o.in_shardings = None if in_shardings is UNSPECIFIED else _as_shardings(in_shardings)
-    o.out_shardings = None if out_shardings is UNSPECIFIED else _as_shardings(out_shardings)
+    if in_shardings is not UNSPECIFIED:
+        in_shardings = _as_shardings("in_shardings", in_shardings)
+    if out_shardings is not UNSPECIFIED:
+        out_shardings = _as_shardings("out_shardings", out_shardings)
+    o.in_shardings = None if in_shardings is UNSPECIFIED else in_shardings
+    o.out_shardings = None if out_shardings is UNSPECIFIED else out_shardings
     o.key = (
         snums, snames, dnums, dnames, keep_unused, o.inline, o.compiler_options,
         _tree_key(o.in_shardings), _tree_key(o.out_shardings),
@@ -415,8 +419,15 @@ def _make_options(
     return o
 
 
-def _as_shardings(tree):
-    return pytree.tree_map(lambda s: SingleDeviceSharding(s) if isinstance(s, Device) else s, tree)
+def _as_shardings(what: str, tree):
+    def convert(s):
+        if isinstance(s, (str, int, float)) or type(s) is object:
+            raise TypeError(
+                f"{what} of jit must be a tree of shardings, formats, devices or None, got {s!r}"
+            )
+        return SingleDeviceSharding(s) if isinstance(s, Device) else s
+
+    return pytree.tree_map(convert, tree)
 
 
 def _tree_key(tree):
