@@ -61,3 +61,13 @@ def test_metadata_are_ignored_with_a_warning() -> None:
         assert xla_metadata.set_xla_metadata(3.0, a="b") == 3.0
     with pytest.warns(UserWarning, match="the metadata a are ignored"):
         assert xla_metadata.xla_metadata_call(abs, a="b") is abs
+
+
+def test_export_of_a_function_of_the_numpy_layer() -> None:
+    import primax.numpy as jnp
+    from primax import export
+
+    x = np.ones((2, 3), np.float32)
+    exported = export.export(jnp.cos)(x)
+    assert exported.fun_name == "cos"
+    assert np.array_equal(export.deserialize(exported.serialize()).call(x), jnp.cos(x))

@@ -278,8 +278,11 @@ def take_attributes(wrapper: Any, fun: Any, summary: str | None = None) -> Any:
       summary: first line of the docstring, before that of ``fun``; ``{}`` becomes its name.
     """
     try:
-        updated = ("__dict__",) if isinstance(fun, types.FunctionType) else ()
-        functools.update_wrapper(wrapper, fun, updated=updated)
+        functools.update_wrapper(wrapper, fun, updated=())
+        if isinstance(fun, types.FunctionType):
+            own = vars(fun).items()
+            vars(wrapper).update({k: v for k, v in own if not hasattr(v, "stage_of")})
+            wrapper.__wrapped__ = fun
     except (TypeError, AttributeError):  # for instance, a name that is not a string
         wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
         wrapper.__wrapped__ = fun
