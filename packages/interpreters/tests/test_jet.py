@@ -23,7 +23,7 @@ from primax_core.extend import (
 from primax_core.testing import primitives_of
 from primax_core.testing.calls import Call
 from primax_interpreters import taylor
-from primax_interpreters.jet import def_comp, def_deriv, deflinear, defzero, jet
+from primax_interpreters.jet import def_comp, def_deriv, deflinear, defzero, fact, jet
 from test_support import assert_close
 
 ORDER = 5
@@ -368,3 +368,7 @@ def test_leaks_are_found():
     results = []
     with px.checking_leaks(), pytest.raises(Exception, match="Leaked trace of Taylor-mode"):
         jet(lambda x: results.append(x) or lax.sin(x), (1.0,), ([1.0, 0.0],))
+
+
+def test_factorials():
+    assert fact(np.arange(6)).tolist() == [1, 1, 2, 6, 24, 120]

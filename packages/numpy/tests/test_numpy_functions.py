@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import primax_numpy as pnp
-from primax_core import Array, make_jaxpr
+from primax_core import Array, jit, make_jaxpr, vmap
 from test_support import assert_close, check_batches, check_compiled, check_derivatives
 
 rng = np.random.default_rng(0)
@@ -507,3 +507,30 @@ def test_methods_work_while_tracing() -> None:
 
     check_compiled(fun, values(np.float32, 2, 3))
     check_derivatives(fun, values(np.float32, 2, 3))
+
+
+class TestAheadOfTime:
+    """Functions have the ahead-of-time methods of jitted functions."""
+
+    def test_methods(self) -> None:
+        x = np.ones((2, 3), np.float32)
+        assert pnp.cos.lower(1.0).as_text().startswith("module @jit_cos")
+        assert [e.primitive.name for e in pnp.cos.trace(x).jaxpr.eqns] == ["cos"]
+        assert pnp.cos.eval_shape(x).shape == (2, 3)
+        pnp.cos.clear_cache()
+        assert pnp.cos(np.float32(0)) == 1.0
+
+    def test_arguments_that_are_not_arrays_are_static(self) -> None:
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        assert pnp.sum.lower(x, axis=0).compile()(x).tolist() == [3, 5, 7]
+        assert pnp.sum.eval_shape(x, 1, keepdims=True).shape == (2, 1)
+        assert pnp.reshape.eval_shape(x, (3, 2)).shape == (3, 2)
+        assert pnp.concatenate.eval_shape([x, x]).shape == (4, 3)
+        assert pnp.einsum.eval_shape("ij->j", x).shape == (3,)
+
+    def test_transformed_functions_do_not_inherit_them(self) -> None:
+        assert not hasattr(vmap(pnp.cos), "lower")
+        x = np.ones((2, 3), np.float32)
+        mapped = jit(vmap(pnp.sum))
+        assert mapped.lower(x).out_info.shape == (2,)
+        assert jit(pnp.sum).eval_shape(x).shape == ()

@@ -88,17 +88,6 @@ def test_contraction_order_is_the_cheapest() -> None:
     assert "Optimized" in str(description)
 
 
-def test_custom_contractions() -> None:
-    calls: list[Any] = []
-
-    def contract(a: Any, b: Any, dims: Any, **options: Any) -> Any:
-        calls.append(dims)
-        return lax.dot_general(a, b, dims, **options)
-
-    actual = pnp.einsum("ij,jk->ik", x, m, _dot_general=contract)
-    assert actual.tolist() == (x @ m).tolist() and calls == [(((1,), (0,)), ((), ()))]
-
-
 @given(st.data())
 def test_random_subscripts(data: st.DataObject) -> None:
     sizes = {"a": 2, "b": 3, "c": 1, "d": 2}
@@ -113,3 +102,29 @@ def test_random_subscripts(data: st.DataObject) -> None:
     operands = [rng.integers(-3, 4, [sizes[c] for c in t]).astype(np.float32) for t in terms]
     expected = np.einsum(text, *operands)
     np.testing.assert_array_equal(pnp.einsum(text, *operands), expected)
+
+
+@pytest.mark.parametrize(
+    ("operands", "options", "expected"),
+    [
+        ((x, m), {}, np.float32),
+        ((x.astype(np.float16), m), {}, np.float32),
+        ((x.astype(np.float16), m.astype(np.float16)), {}, np.float16),
+        ((x.astype(np.int8), m.astype(np.int32)), {}, np.int32),
+        ((x, m), {"preferred_element_type": np.float16}, np.float16),
+    ],
+)
+def test_contraction_of_einsum_receives_the_dtype_of_the_result(
+    operands: Any, options: Any, expected: Any
+) -> None:
+    calls = []
+
+    def contract(a: Any, b: Any, numbers: Any, precision: Any, *, preferred_element_type: Any):
+        calls.append((numbers, precision, np.dtype(preferred_element_type)))
+        return lax.dot_general(
+            a, b, numbers, precision, preferred_element_type=preferred_element_type
+        )
+
+    out = pnp.einsum("ij,jk->ik", *operands, precision="highest", _dot_general=contract, **options)
+    assert calls == [((((1,), (0,)), ((), ())), "highest", expected)]
+    assert out.dtype == expected

@@ -427,3 +427,9 @@ def test_keys_of_keys_in_one_executable() -> None:
     key = random.key(7)
     for compiled, eager in zip(jit(layers)(key), layers(key)):
         np.testing.assert_allclose(compiled, eager, rtol=1e-6)
+
+
+def test_closeness_of_keys_is_equality() -> None:
+    keys = random.split(random.key(0), 3)
+    assert pnp.isclose(keys, keys[1]).tolist() == [False, True, False]
+    assert bool(pnp.allclose(keys, keys)) and not bool(pnp.allclose(keys, keys[::-1]))

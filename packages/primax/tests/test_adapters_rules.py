@@ -188,6 +188,28 @@ def test_apply_primitive_ignores_impl() -> None:
     assert xla.apply_primitive(lax.sin_p, 0.0, accuracy=None) == 0
 
 
+class Pair(Primitive):
+    """A primitive defined by methods and attributes of a subclass."""
+
+    multiple_results = True
+
+    def impl(self, x: Any, *, k: float) -> Any:
+        return [lax.mul(x, k), x]
+
+    def abstract_eval(self, x: Any, *, k: float) -> Any:
+        return [x, x], set()
+
+
+def test_subclass_of_primitive() -> None:
+    pair = Pair("pair")
+    first, second = pair.bind(X, k=2.0)
+    assert pair.multiple_results and np.array_equal(first, 2 * X) and np.array_equal(second, X)
+    jaxpr = primax.make_jaxpr(lambda x: pair.bind(x, k=2.0))(X)
+    assert [v.aval.shape for v in jaxpr.outvars] == [(3,), (3,)]
+    assert [o.shape for o in primax.eval_shape(partial(pair.bind, k=2.0), X)] == [(3,), (3,)]
+    assert not Primitive("other").multiple_results
+
+
 def test_bind_with_trace_rule() -> None:
     prim = Primitive("noted")
     traces = []
@@ -689,3 +711,9 @@ def test_other_names() -> None:
     assert {"ad", "mlir"} <= set(dir(primax.interpreters)) and "Value" in dir(mlir)
     with pytest.raises(AttributeError, match="no_such"):
         primax.interpreters.no_such
+
+
+def test_placement_of_types_without_devices() -> None:
+    sharding = typeof(X).sharding
+    assert sharding.spec == primax.sharding.PartitionSpec()
+    assert sharding.mesh.empty and sharding.mesh.axis_names == () and sharding.mesh.shape == {}

@@ -80,3 +80,8 @@ def test_flags():
     run = [sys.executable, "-c", code, "--jax_enable_x64", "--jax_num_cpu_devices=2"]
     done = subprocess.run(run, text=True, capture_output=True)
     assert done.stdout.strip() == "True 2", done.stderr
+
+
+def test_names_of_the_reference_for_reading():
+    assert config._read("jax_enable_x64") is config.read("enable_x64")
+    assert config.jax_export_calling_convention_version >= 10

@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from ._api.references import free_ref as free_ref
     from ._api.references import freeze as freeze
     from ._api.references import new_ref as new_ref
+    from ._lower.effort_levels import CompilerEffortLevel as CompilerEffortLevel
 
 __version__ = "0.1.0"
 
@@ -133,6 +134,7 @@ _MODULES = (
     "testing",
 )
 _HOMES = {
+    "CompilerEffortLevel": "_lower.effort_levels",
     "Ref": "_api.references",
     "empty_ref": "_api.references",
     "free_ref": "_api.references",

@@ -188,3 +188,29 @@ def test_outside_of_vmap():
         lax.psum(1.0, "i")
     with pytest.raises(NameError, match="unbound axis name: i"):
         px.jit(lambda x: lax.psum(x, "i"))(1.0)
+
+
+class TestSeveralNames:
+    """Two mapped axes behave as one axis of their product, the last name fastest."""
+
+    X = np.arange(2 * 3 * 6 * 12, dtype=np.float32).reshape(2, 3, 6, 12)
+
+    @pytest.mark.parametrize(
+        "collective",
+        [
+            lambda v, n: lax.all_to_all(v, n, 0, 1),
+            lambda v, n: lax.all_to_all(v, n, 0, 0),
+            lambda v, n: lax.all_to_all(v, n, 1, 0, tiled=True),
+            lambda v, n: lax.all_to_all(v, n, 0, 1, tiled=True),
+            lambda v, n: lax.all_gather(v, n, axis=1),
+            lambda v, n: lax.all_gather(v, n, axis=1, tiled=True),
+            lambda v, n: lax.psum_scatter(v, n),
+            lambda v, n: lax.psum_scatter(v, n, scatter_dimension=1, tiled=True),
+            lambda v, n: lax.pswapaxes(v, n, 0),
+        ],
+    )
+    def test_as_one_axis(self, collective):
+        inner = px.vmap(lambda v: collective(v, ("j", "i")), axis_name="i")
+        both = px.vmap(inner, axis_name="j")(self.X)
+        one = px.vmap(lambda v: collective(v, "k"), axis_name="k")(self.X.reshape(6, 6, 12))
+        np.testing.assert_array_equal(both, np.reshape(one, (2, 3, *one.shape[1:])))

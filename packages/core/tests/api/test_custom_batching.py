@@ -186,3 +186,17 @@ class TestSequential:
         f = sequential_vmap(lambda p: {"s": p["a"] + p["b"][0]})
         out = px.vmap(f, in_axes=({"a": 0, "b": [None]},))({"a": X3, "b": [F32(1)]})
         np.testing.assert_array_equal(out["s"], X3 + 1)
+
+
+@pytest.mark.parametrize("number", [3, 2.5, True])
+def test_rule_is_passed_numbers_of_a_traced_call(number):
+    types = []
+    f = custom_vmap(lambda x, y: x * y)
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x, y):
+        types.append(type(y))
+        return x * y, True
+
+    px.vmap(px.jit(lambda x: f(x, number)))(X3)
+    assert types == [type(number)]

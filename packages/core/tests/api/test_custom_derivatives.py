@@ -371,3 +371,98 @@ def test_rules_that_call_functions_with_rules_have_second_derivatives():
     assert px.grad(cube)(x) == 12.0
     assert px.grad(px.grad(cube))(x) == 12.0
     assert px.jit(px.grad(px.grad(cube)))(x) == 12.0
+
+
+class TestNumbersAmongResiduals:
+    """A backward rule is passed numbers as the forward rule returned them."""
+
+    @staticmethod
+    def recorded():
+        seen = []
+        f = px.custom_vjp(lambda x, n: x * 2.0)
+
+        def fwd(x, n):
+            return x * 2.0, (False, 3, 2.5, 1j, F32(4), n)
+
+        def bwd(residuals, ct):
+            seen.append(residuals)
+            return (ct if residuals[0] else ct * residuals[1]), None
+
+        f.defvjp(fwd, bwd)
+        return f, seen
+
+    @pytest.mark.parametrize(
+        "derivative",
+        [
+            lambda f: px.grad(lambda x: f(x, 7)),
+            lambda f: px.grad(px.jit(lambda x: f(x, 7))),
+            lambda f: px.jit(px.grad(px.jit(lambda x: f(x, 7)))),
+            lambda f: px.grad(lambda x: lax.scan(lambda c, _: (f(c, 7), None), x, None, 1)[0]),
+            lambda f: px.grad(px.checkpoint(lambda x: f(x, 7))),
+            lambda f: px.grad(lambda x: lax.cond(x > 0, lambda x: f(x, 7), lambda x: x, x)),
+        ],
+        ids=["eager", "jit", "jit of grad", "scan", "checkpoint", "cond"],
+    )
+    def test_types(self, derivative):
+        f, seen = self.recorded()
+        assert float(derivative(f)(F32(2))) == 3.0
+        for residuals in seen:
+            assert [type(r) for r in residuals[:4]] == [bool, int, float, complex]
+            assert residuals[0] is False and residuals[1:4] == (3, 2.5, 1j)
+            assert residuals[4].dtype == F32
+
+    def test_leaves_of_a_pullback(self):
+        _, pull = px.vjp(lambda x: x * 3.0, 2.0)
+        assert pull.opaque_residuals == [3.0] and type(pull.opaque_residuals[0]) is float
+
+
+class TestPrimalResultsOfRules:
+    """The results of a rule have the types of the function's results, where these are known."""
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            lambda x: lax.broadcast(x, (3,)),
+            lambda x: lax.convert_element_type(x, np.float16),
+            lambda x: (x, x),
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["jvp", "vjp"])
+    def test_refused(self, kind, wrong):
+        if kind == "jvp":
+            f = px.custom_jvp(lambda x: x * 2.0)
+            f.defjvp(lambda p, t: (wrong(p[0]), wrong(t[0])))
+        else:
+            f = px.custom_vjp(lambda x: x * 2.0)
+            f.defvjp(lambda x: (wrong(x), None), lambda _, ct: (ct,))
+        with pytest.raises(TypeError, match=r"returned the primal results|same container"):
+            px.grad(px.jit(f))(F32(1))
+
+
+class TestKeywordsOfPartials:
+    @staticmethod
+    def scaled(x, y=2.0, *, s=1.0):
+        return x * y * s
+
+    @pytest.mark.parametrize("kind", ["jvp", "vjp"])
+    def test_they_belong_to_the_function(self, kind):
+        fun = functools.partial(self.scaled, s=3.0)
+        if kind == "jvp":
+            f = px.custom_jvp(fun)
+            f.defjvp(lambda p, t: (fun(*p), 100.0 * t[0]))
+        else:
+            f = px.custom_vjp(fun)
+            f.defvjp(lambda *args: (fun(*args), None), lambda _, ct: (100.0 * ct, None))
+        for args, keywords, value in [((1.0, 2.0), {}, 6.0), ((1.0,), {"y": 3.0}, 9.0)]:
+            assert float(f(*args, **keywords)) == value
+            assert float(px.grad(f)(*args, **keywords)) == 100.0
+
+    def test_defaults_of_keyword_only_arguments(self):
+        f = marked_jvp(lambda x, *, s=2.0: x * s)
+        assert float(f(3.0)) == 6.0
+        with pytest.raises(TypeError, match="The keyword arguments s could not be resolved"):
+            f(3.0, s=1.0)
+
+    def test_arguments_that_do_not_fit(self):
+        with pytest.raises(TypeError, match=r"arguments of .* do not fit its signature: .* 'q'"):
+            marked_jvp()(3.0, q=1.0)

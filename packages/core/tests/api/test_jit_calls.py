@@ -296,3 +296,23 @@ class TestPlacement:
         with px.default_device(second):
             assert f(1.0).devices() == {second}
         assert f(1.0).devices() == {px.devices()[0]}
+
+
+class TestEffortLevels:
+    @pytest.mark.parametrize("option", ["optimization_level", "memory_fitting_level"])
+    @pytest.mark.parametrize("level", ["O1", 19, px.CompilerEffortLevel.O1])
+    def test_accepted(self, option, level):
+        assert float(px.jit(lambda x: x * 2.0, compiler_options={option: level})(1.0)) == 2.0
+
+    def test_reach_the_compiler(self):
+        from primax_core._lower.compile import make_options
+
+        devices = tuple(px.devices()[:1])
+        options = make_options(devices, (("memory_fitting_level", "O3"), ("optimization_level", 9)))
+        build = options.executable_build_options
+        assert (build.memory_fitting_level, build.optimization_level) == (39, 9)
+
+    @pytest.mark.parametrize("level", ["O7", 3, None])
+    def test_refused(self, level):
+        with pytest.raises(ValueError, match="must be a CompilerEffortLevel or one of the names"):
+            px.jit(lambda x: x, compiler_options={"optimization_level": level})(1.0)

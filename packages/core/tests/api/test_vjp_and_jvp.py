@@ -236,3 +236,81 @@ class TestFwdAndBwd:
         fwd, bwd = px.fwd_and_bwd(lambda x, y: (x * y, x + 1.0), argnums=1, has_aux=True)
         y, residuals, aux = fwd(2.0, 3.0)
         assert (float(y), float(aux), float(bwd(residuals, 1.0))) == (6.0, 3.0, 2.0)
+
+
+class TestArgumentsAmongResiduals:
+    W = np.ones((3, 2), F32)
+    ROWS = np.arange(6, dtype=F32).reshape(2, 3)
+
+    @staticmethod
+    def layer(x, w):
+        return lax.tanh(lax.dot(x, w))
+
+    def cotangents(self, pull):
+        return [np.asarray(c) for c in pull(np.ones((2, 2), F32))]
+
+    def test_default_saves_all(self):
+        _, pull = px.vjp(self.layer, self.ROWS, self.W)
+        assert pull.args_res[0] is self.ROWS and pull.args_res[1] is self.W
+        assert [r.shape for r in pull.opaque_residuals] == [(2, 2)]
+        assert len(tree_util.tree_leaves(pull)) == 3
+        expected = px.vjp(self.layer, self.ROWS, self.W)[1]
+        assert_close(self.cotangents(pull), self.cotangents(expected))
+
+    @pytest.mark.parametrize("saveable", [False, (True, False), (False, False)])
+    @pytest.mark.parametrize("jitted", [False, True])
+    def test_excluded_arguments_are_restored(self, saveable, jitted):
+        expected = self.cotangents(px.vjp(self.layer, self.ROWS, self.W)[1])
+        forward = lambda *args: px.vjp(self.layer, *args, saveable_args=saveable)[1]
+        pull = (px.jit(forward) if jitted else forward)(self.ROWS, self.W)
+        assert repr(pull.args_res[1]) == "NotSaveable()"
+        assert all(r.shape != self.W.shape for r in tree_util.tree_leaves(pull))
+        with pytest.raises(ValueError, match="assign the arguments to the attribute args_res"):
+            self.cotangents(pull)
+        pull.args_res = [self.ROWS, self.W]
+        for _ in range(2):
+            assert_close(self.cotangents(pull), expected)
+        call = px.jit(lambda pull, ct: pull(ct))
+        assert_close([*call(pull, np.ones((2, 2), F32))], expected)
+
+    def test_trees_and_arguments_that_are_not_residuals(self):
+        def f(p, x):
+            return lax.dot(x, p["a"]) + p["b"]
+
+        params = {"a": self.W, "b": np.ones((2, 2), F32)}
+        _, pull = px.vjp(f, params, self.ROWS, saveable_args=((False, True), True))
+        assert repr(pull.args_res[0]) == "{'a': NotSaveable(), 'b': NotNeeded()}"
+        pull.args_res[0] = params
+        assert_close(np.asarray(pull(np.ones((2, 2), F32))[1]), np.full((2, 3), 2.0, F32))
+
+    @pytest.mark.parametrize(
+        ("spec", "message"),
+        [
+            (3, "must be a tree of bools.* contains 3 of type int"),
+            ((True,), "must be .* a container has 1 entries where the arguments have"),
+            (((True,), True), "must be .* has 1 entries where the arguments have"),
+        ],
+    )
+    def test_invalid_prefix(self, spec, message):
+        with pytest.raises(ValueError, match="saveable_args " + message):
+            px.vjp(self.layer, self.ROWS, self.W, saveable_args=spec)
+        with pytest.raises(ValueError, match="in_nzs " + message):
+            px.linearize(self.layer, self.ROWS, self.W, in_nzs=spec)
+
+
+class TestArgumentsWithoutTangents:
+    @staticmethod
+    def three(a, b):
+        return {"u": a * 2.0, "v": [b * 3.0, a * b]}
+
+    def test_vjp(self):
+        _, pull = px.vjp(self.three, 2.0, 5.0, in_nzs=(True, False))
+        assert pull.out_nzs == {"u": True, "v": [False, True]}
+        assert [float(c) for c in pull({"u": 1.0, "v": [1.0, 1.0]})] == [7.0, 0.0]
+        assert px.vjp(self.three, 2.0, 5.0)[1].out_nzs == {"u": True, "v": [True, True]}
+
+    def test_linearize(self):
+        _, f = px.linearize(self.three, 2.0, 5.0, in_nzs=(True, False))
+        assert f.out_nzs == {"u": True, "v": [False, True]}
+        out = f(1.0, 100.0)
+        assert (float(out["u"]), *map(float, out["v"])) == (2.0, 0.0, 5.0)

@@ -35,9 +35,18 @@ class TestInAxes:
         g = px.vmap(lambda p: p["a"] + p["b"], in_axes=({"a": 0, "b": 1},))
         np.testing.assert_array_equal(g({"a": X23, "b": X23.T}), 2 * X23)
 
-    def test_keyword_arguments_are_mapped_over_their_first_axis(self):
+    @pytest.mark.parametrize("in_axes", [(1,), 1, -1])
+    def test_keyword_arguments_are_mapped_over_their_first_axis(self, in_axes):
         out = px.vmap(lambda x, k: x + k, in_axes=(None,))(1.0, k=X3)
         np.testing.assert_array_equal(out, X3 + 1)
+        out = px.vmap(lambda x, k: total(x) + total(k), in_axes=in_axes)(X23, k=X23.T)
+        np.testing.assert_array_equal(out, 2 * X23.sum(0))
+
+    @pytest.mark.parametrize("leaf", [np.array(1), px.device_put(1), object(), "0", True])
+    def test_axes_are_integers(self, leaf):
+        for options in ({"in_axes": (leaf,)}, {"out_axes": {"a": leaf}}):
+            with pytest.raises(TypeError, match=r"must be an int, None, or .* with a leaf of type"):
+                px.vmap(lambda x: x, **options)
 
     def test_unmapped_arguments_may_be_any_values(self):
         out = px.vmap(lambda s, x: x * len(s), in_axes=(None, 0))("ab", X3)
@@ -201,7 +210,9 @@ class TestComposition:
             "Doubles."
             return 2 * x
 
-        assert px.vmap(f).__name__ == "f" and px.vmap(f).__doc__ == "Doubles."
+        mapped = px.vmap(f)
+        assert mapped.__name__ == "f"
+        assert mapped.__doc__ == "f mapped over axes of its arguments.\n\nDoubles."
 
 
 class TestControlFlow:
@@ -252,3 +263,15 @@ def test_values_are_not_known_inside():
             px.errors.PrimaxTypeError, match=r"made by vmap of <lambda> at .*test_vmap"
         ):
             px.vmap(f)(X3)
+
+
+class TestSumMatch:
+    def test_mapped_results_are_summed(self):
+        f = px.vmap(lambda x: (x * 2.0, 3.0), out_axes=(None, None), sum_match=True)
+        out, constant = f(X23)
+        np.testing.assert_array_equal(out, 2 * X23.sum(0))
+        assert float(constant) == 3.0
+
+    def test_bools_are_counted(self):
+        out = px.vmap(lambda x: x > 1.0, out_axes=None, sum_match=True)(X3)
+        assert int(out) == 1 and out.dtype == np.int32

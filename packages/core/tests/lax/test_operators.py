@@ -183,3 +183,22 @@ def test_transformations_of_operators():
     np.testing.assert_allclose(px.vmap(lambda a: a // 0.3)(x), x // np.float32(0.3))
     assert px.grad(lambda x: x % 0.7)(np.float32(2)) == 1
     assert px.grad(lambda x: 3.0 - x)(1.0).weak_type
+
+
+class Reflecting(tuple):
+    def __rmul__(self, other):
+        return "mul"
+
+    def __gt__(self, other):
+        return "greater"
+
+    def __rpow__(self, other):
+        return "power"
+
+
+def test_operators_of_subclasses_of_sequences():
+    x = px.device_put(np.float32(2))
+    other = Reflecting((1, 2))
+    assert (x * other, x < other, x**other) == ("mul", "greater", "power")
+    with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+"):
+        x + other

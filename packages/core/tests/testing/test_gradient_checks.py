@@ -94,3 +94,15 @@ def test_steps_avoid_a_nearby_discontinuity():
     check_grads(f, (np.float32(1.0),), order=1)
     with pytest.raises(AssertionError):
         check_grads(f, (np.float32(1.0),), order=1, eps=5e-3)
+
+
+@pytest.mark.parametrize("limit", ["atol", "rtol"])
+def test_tolerances_by_dtype(limit):
+    x = (np.float32(1.0),)
+    check_grads(lax.sin, x, 2, **{limit: {np.float32: 1e-1, np.dtype("f8"): 0.0}})
+    check_grads(lax.sin, x, 1, **{limit: {np.float64: 0.0}})
+    wrong = custom_jvp(lax.sin)
+    wrong.defjvp(lambda p, t: (lax.sin(*p), 9.0 * lax.cos(*p) * t[0]))
+    check_grads(wrong, x, 1, modes=("fwd",), **{limit: {np.float32: 10.0}})
+    with pytest.raises(AssertionError):
+        check_grads(wrong, x, 1, modes=("fwd",), **{limit: {np.float32: 1e-3}})

@@ -5,5 +5,6 @@ from ._jet.api import (
     def_deriv as def_deriv,
     deflinear as deflinear,
     defzero as defzero,
+    fact as fact,
     jet as jet,
 )

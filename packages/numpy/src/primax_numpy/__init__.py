@@ -5,6 +5,7 @@ are imported on the first use of one of their names.
 """
 
 from importlib import import_module as _import_module
+from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from primax_core import Array
 from primax_core.extend import register_internal_path as _register
 
 from . import _methods as _methods
+from ._stages import add_stages as _add_stages
 from ._array_api import __array_api_version__ as __array_api_version__
 from ._array_api import __array_namespace_info__ as __array_namespace_info__
 from ._arithmetic import abs as abs
@@ -604,6 +606,9 @@ _MODULES: dict[str, tuple[str, ...]] = {
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in (*names, module)}
 
+for _function in [v for k, v in globals().items() if k[0] != "_" and type(v) is _FunctionType]:
+    _add_stages(_function)
+
 
 def __getattr__(name: str) -> _Any:
     module_name = _MODULE_OF.get(name)
@@ -611,6 +616,8 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _import_module(f".{module_name}", __name__)
     value = globals()[name] = module if name == module_name else getattr(module, name)
+    if type(value) is _FunctionType:
+        _add_stages(value)
     return value
 
 

@@ -82,7 +82,7 @@ def _as_array(a: Any, dtype: Any) -> Array:
     if isinstance(a, (np.ndarray, np.generic)):
         return _from_host(a, dtype)
     if isinstance(a, Literal):
-        return _number(a.val, a.aval)
+        return _number(a.scalar, a.aval)
     if a is None:
         raise ValueError("None is not a valid value for primax.numpy.array")
     if converts_itself(a):

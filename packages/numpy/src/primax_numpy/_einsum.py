@@ -43,7 +43,8 @@ def einsum(
         opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, or a
         path.
       precision, preferred_element_type: passed to every contraction.
-      _dot_general: the contraction of two operands, with the signature of ``lax.dot_general``.
+      _dot_general: the contraction of two operands, called as ``_dot_general(a, b,
+        dimension_numbers, precision, preferred_element_type=...)`` with the dtype of the result.
 
     Raises:
       ValueError: if the subscripts do not match the operands.
@@ -318,7 +319,9 @@ def _joined(a, s: str, b, t: str, output: str, contract, precision, preferred):
         tuple([tuple([term.index(c) for c in labels]) for term in (s, t)])
         for labels in (summed, batch)
     )
-    out = contract(a, b, dims, precision=precision, preferred_element_type=preferred)
+    if preferred is None and contract is not lax.dot_general:
+        preferred = typeof(a).dtype
+    out = contract(a, b, dims, precision, preferred_element_type=preferred)
     return _arranged(out, "".join(batch) + free[0] + free[1], output)
 
 

@@ -68,7 +68,7 @@ from primax_core import jvp as jvp
 from primax_core import lax as lax
 from primax_core import legacy_prng_key as legacy_prng_key
 from ._functions import linear_transpose as linear_transpose
-from ._functions import linearize as linearize
+from primax_core import linearize as linearize
 from primax_core import live_arrays as live_arrays
 from primax_core import local_device_count as local_device_count
 from primax_core import local_devices as local_devices
@@ -102,7 +102,7 @@ from primax_core import typeof as typeof
 from primax_core import typing as typing
 from ._functions import value_and_grad as value_and_grad
 from ._functions import vjp as vjp
-from ._functions import vmap as vmap
+from primax_core import vmap as vmap
 
 from primax_core.extend import register_internal_path as _register
 
@@ -115,6 +115,7 @@ from ._hosts import host_ids as host_ids
 from ._several_devices import pmap as pmap
 
 if TYPE_CHECKING:
+    from primax_core import CompilerEffortLevel as CompilerEffortLevel
     from primax_core import Ref as Ref
     from primax_core import ad as ad
     from primax_core import empty_ref as empty_ref
@@ -154,6 +155,7 @@ _LAZY = (
     "ref",
 )
 _OF_CORE = (
+    "CompilerEffortLevel",
     "Ref",
     "empty_ref",
     "free_ref",

@@ -53,6 +53,8 @@ class Config:
             return _other_options.read(name)
         return _core.read(own)
 
+    _read = read
+
     @property
     def values(self) -> dict[str, Any]:
         """The current values in this thread, by the reference's names."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax_core import Inline, vjp
-from primax_core.extend import Jaxpr
+from primax_core.extend import Jaxpr, typeof
 from primax_core.extend.facade import SourceInfo, add_attributes
 
 
@@ -51,9 +51,36 @@ add_attributes(
     replace=_replace,
 )
 add_attributes(Jaxpr, jaxpr=property(_jaxpr), literals=property(_literals), map_jaxpr=_map_jaxpr)
-add_attributes(
-    type(vjp(lambda: ())[1]),
-    args_res=(),  # residuals are not sorted by argument
-    structured_residuals=(),
-)
+add_attributes(type(vjp(lambda: ())[1]), structured_residuals=())
+
+
+class _NoMesh:
+    """The mesh of values that are not sharded over devices."""
+
+    __slots__ = ()
+
+    axis_names: tuple[str, ...] = ()
+    axis_types: tuple[Any, ...] = ()
+    devices: tuple[Any, ...] = ()
+    empty = True
+    shape_tuple: tuple[Any, ...] = ()
+    size = 0
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """Sizes of the axes by name."""
+        return {}
+
+    def __repr__(self) -> str:
+        return "Mesh()"
+
+
+def _spec(self: Any) -> Any:
+    """The mesh axes of each array axis: none."""
+    from .sharding import PartitionSpec
+
+    return PartitionSpec()
+
+
+add_attributes(type(typeof(1.0).sharding), mesh=_NoMesh(), spec=property(_spec))
 add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)

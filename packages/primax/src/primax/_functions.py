@@ -13,13 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import primax_core
-from primax_core import tree_util
 from primax_core.extend import fold_traceback
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _REDUCE_AXES = {"reduce_axes": "must be empty."}
-_NON_ZERO = {"in_nzs": "which arguments have tangents; must be true for all, or ``None``."}
 
 
 def _extends(core: Callable[..., Any], parameters: dict[str, str]) -> Callable[[_F], _F]:
@@ -51,11 +49,6 @@ def _check_reduce_axes(function: str, axes: Sequence[Any]) -> None:
         _refuse(function, "reduce_axes", axes, "use lax.psum inside the differentiated function")
 
 
-def _check_non_zero(function: str, in_nzs: Any) -> None:
-    if not all(tree_util.tree_leaves(in_nzs)):
-        _refuse(function, "in_nzs", in_nzs, "use lax.stop_gradient for arguments without a tangent")
-
-
 @_extends(primax_core.value_and_grad, _REDUCE_AXES)
 def value_and_grad(
     fun: Callable[..., Any],
@@ -84,10 +77,7 @@ def grad(
     return primax_core.grad(fun, argnums, has_aux, holomorphic, allow_int)
 
 
-@_extends(
-    primax_core.vjp,
-    {**_REDUCE_AXES, "saveable_args": "no effect: residuals may be arguments.", **_NON_ZERO},
-)
+@_extends(primax_core.vjp, _REDUCE_AXES)
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
@@ -96,19 +86,11 @@ def vjp(
     saveable_args: Any = True,
     in_nzs: Any = None,
 ) -> Any:
-    """:func:`primax_core.vjp` with ``reduce_axes``, ``saveable_args`` and ``in_nzs``."""
+    """:func:`primax_core.vjp` with ``reduce_axes``."""
     _check_reduce_axes("vjp", reduce_axes)
-    _check_non_zero("vjp", in_nzs)
-    return primax_core.vjp(fun, *primals, has_aux=has_aux)
-
-
-@_extends(primax_core.linearize, _NON_ZERO)
-def linearize(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
-) -> Any:
-    """:func:`primax_core.linearize` with ``in_nzs``."""
-    _check_non_zero("linearize", in_nzs)
-    return primax_core.linearize(fun, *primals, has_aux=has_aux)
+    return primax_core.vjp(
+        fun, *primals, has_aux=has_aux, saveable_args=saveable_args, in_nzs=in_nzs
+    )
 
 
 @_extends(primax_core.linear_transpose, _REDUCE_AXES)
@@ -121,27 +103,11 @@ def linear_transpose(
 
 
 @_extends(
-    primax_core.vmap,
-    {"sum_match": "no effect: a mapped result for which ``out_axes`` is ``None`` is an error."},
-)
-def vmap(
-    fun: Callable[..., Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
-    axis_size: int | None = None,
-    spmd_axis_name: Any = None,
-    sum_match: bool = False,
-) -> Callable[..., Any]:
-    """:func:`primax_core.vmap` with ``sum_match``."""
-    return primax_core.vmap(fun, in_axes, out_axes, axis_name, axis_size, spmd_axis_name)
-
-
-@_extends(
     primax_core.custom_gradient,
     {
         "with_logs": "must be false.",
-        "remat": "no effect.",
+        "remat": "``fun`` returns ``(value, rule)``, where ``rule(*args)`` returns the value and "
+        "its vjp function; the backward pass calls it.",
         "with_accums": "must be ``None``.",
     },
 )
@@ -159,4 +125,17 @@ def custom_gradient(
         _refuse(
             "custom_gradient", "with_accums", with_accums, "return one cotangent for each argument"
         )
-    return primax_core.custom_gradient if fun is None else primax_core.custom_gradient(fun)
+    if fun is None:
+        return functools.partial(custom_gradient, remat=remat)
+    return primax_core.custom_gradient(_rematerialized(fun) if remat else fun)
+
+
+def _rematerialized(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns its vjp function, from one that returns a function for it."""
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], Any]]:
+        value, rule = fun(*args, **kwargs)
+        return value, lambda ct: rule(*args, **kwargs)[1](ct)
+
+    return run

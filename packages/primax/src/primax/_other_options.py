@@ -41,7 +41,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "jax_error_checking_behavior_nan": "ignore",
     "jax_error_checking_behavior_oob": "ignore",
     "jax_experimental_unsafe_xla_runtime_errors": False,
-    "jax_export_calling_convention_version": None,
+    "jax_export_calling_convention_version": 10,
     "jax_export_ignore_forward_compatibility": False,
     "jax_high_dynamic_range_gumbel": False,
     "jax_hlo_source_file_canonicalization_regex": None,

@@ -25,7 +25,7 @@ def _as_array(x: Any) -> Any:
     """An array for a Python number, which has no array operators."""
     if type(x) is not Literal:
         return x
-    array = lax.full((), x.val, x.aval.dtype)
+    array = lax.full((), x.scalar, x.aval.dtype)
     return cast(array, typeof(array), x.aval.dtype, x.aval.weak_type)
 
 

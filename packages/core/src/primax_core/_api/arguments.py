@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._base import pytree, source
+from .._base.source import name_of as name_of
 from .._ir.jaxpr import DebugInfo
 
 
@@ -23,14 +24,6 @@ def check_callable(fun: Any) -> None:
             f"Expected a function, got a generator function: {fun!r}. A generator's values do not "
             "exist while it is traced; return them from a function."
         )
-
-
-def name_of(fun: Callable) -> str:
-    """The function's name, also from inside partials and wrappers."""
-    name = getattr(fun, "__name__", None)
-    if name is None and hasattr(fun, "func"):
-        return name_of(fun.func)
-    return name or type(fun).__name__
 
 
 def debug_info(fun: Callable, traced_for: str, args: tuple, kwargs: dict) -> DebugInfo:
@@ -175,11 +168,16 @@ def resolve_keywords(fun: Callable, args: tuple, kwargs: dict) -> tuple:
                 "position"
             ) from None
         return args
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
+    try:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+    except TypeError as e:
+        raise TypeError(f"The arguments of {name_of(fun)} do not fit its signature: {e}") from None
+    # Defaults of keyword-only arguments, also those of a `functools.partial`, are left out.
+    others = [name for name in bound.kwargs if name in kwargs]
+    if others:
         raise TypeError(
-            f"The keyword arguments {', '.join(bound.kwargs)} could not be resolved to positions; "
+            f"The keyword arguments {', '.join(others)} could not be resolved to positions; "
             "custom rules take positional arguments only. Check the keyword-only arguments of "
             f"{name_of(fun)}."
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import partial
 from typing import Any
 
 from .._base import pytree
 from .._base.config import state
-from .._base.source import api_boundary
+from .._base.source import api_boundary, take_attributes
 from .._engine.custom_vmap import CustomVmap, custom_vmap_call_p
 from .._engine.results import as_result
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -44,7 +44,7 @@ class custom_vmap:
 
     def __init__(self, fun: Callable[..., Any]):
         check_callable(fun)
-        update_wrapper(self, fun)
+        take_attributes(self, fun)
         self.fun = fun
         self.vmap_rule: Callable[..., Any] | None = None
 

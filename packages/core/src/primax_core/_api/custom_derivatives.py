@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._base import errors, pytree
-from .._base.source import api_boundary
+from .._base.source import api_boundary, take_attributes
 from .._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
 from .._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
 from .._engine.remat_opt import optimized
@@ -44,7 +43,7 @@ class _CustomFunction:
         nondiff_argnames: str | Sequence[str] = (),
     ):
         check_callable(fun)
-        update_wrapper(self, fun)
+        take_attributes(self, fun)
         self.fun = fun
         nums = tuple(int(i) for i in as_tuple(nondiff_argnums))
         if nondiff_argnames:
@@ -82,7 +81,8 @@ class _Bound:
     def __init__(self, function, instance):
         self._function = function
         self._instance = instance
-        update_wrapper(self, function, updated=())
+        self.__wrapped__ = function
+        self.__doc__ = function.__doc__
 
     def __call__(self, *args, **kwargs):
         return self._function(self._instance, *args, **kwargs)
@@ -423,7 +423,7 @@ def custom_gradient(
         return tuple(cts)
 
     wrapped.defvjp(fwd, bwd)
-    update_wrapper(wrapped, fun)
+    take_attributes(wrapped, fun)
     return wrapped
 
 

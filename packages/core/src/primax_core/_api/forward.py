@@ -119,8 +119,13 @@ def linearize(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
+    in_nzs: Any = None,
 ) -> Any:
     """Value of a function, and its derivative there as a reusable linear function.
+
+    Args:
+      in_nzs: a bool, or nested tuples of bools that are a prefix of the arguments: those that are
+        differentiated. The tangents of the others are ignored.
 
     Returns:
       ``(value, f_jvp)`` or ``(value, f_jvp, aux)``; the residuals are computed once.
@@ -130,23 +135,25 @@ def linearize(
     6.0
     """
     check_callable(fun)
-    out, pullback, aux = pull_back(fun, primals, has_aux)
+    out, pullback, aux = pull_back(fun, primals, has_aux, in_nzs)
     ins = [t for t in pullback._ins if t is not None]
     linear, out_mask = tape_to_jaxpr(pullback._out_avals, pullback._outs, pullback._tape, ins)
     jaxpr, consts = close_over(linear)
     aux_data = (
         jaxpr, tuple(out_mask), tuple(pullback._out_avals), tuple(pullback._in_avals),
-        pullback.in_tree, pullback.out_tree,
+        tuple([t is not None for t in pullback._ins]), pullback.in_tree, pullback.out_tree,
     )  # fmt: skip
     f_jvp = pytree.Partial(_Linearized(*aux_data), list(consts))
+    if in_nzs is not None:
+        f_jvp.out_nzs = pullback.out_nzs
     return (out, f_jvp, aux) if has_aux else (out, f_jvp)
 
 
 class _Linearized:
     """The linear function returned by ``linearize``; its first argument are the residuals."""
 
-    def __init__(self, jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree):
-        self.key = (jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree)
+    def __init__(self, jaxpr, out_mask, out_avals, in_avals, in_mask, in_tree, out_tree):
+        self.key = (jaxpr, out_mask, out_avals, in_avals, in_mask, in_tree, out_tree)
 
     __name__ = "f_jvp"
 
@@ -158,7 +165,7 @@ class _Linearized:
 
     @api_boundary
     def __call__(self, consts, *tangents):
-        jaxpr, out_mask, out_avals, in_avals, in_tree, out_tree = self.key
+        jaxpr, out_mask, out_avals, in_avals, in_mask, in_tree, out_tree = self.key
         leaves, tree = tree_flatten(tangents)
         if tree != in_tree:
             raise TypeError(
@@ -166,7 +173,7 @@ class _Linearized:
                 f"{tree}, but expected {in_tree}"
             )
         nonzero = []
-        for t, aval in zip(leaves, in_avals):
+        for t, aval, differentiated in zip(leaves, in_avals, in_mask):
             is_float0 = isinstance(t, np.ndarray) and t.dtype == dtypes.float0
             expected = aval.tangent_aval()
             if expected.dtype == dtypes.float0:
@@ -178,7 +185,8 @@ class _Linearized:
                     f"primal values: got {'float0' if got is None else got.strip_weak_type()} for "
                     f"primal {aval.strip_weak_type()}"
                 )
-            nonzero.append(t)
+            if differentiated:
+                nonzero.append(t)
         tangents_out = iter(call_on(state.trace, jaxpr, [*consts, *nonzero]))
         outs = [
             as_result(next(tangents_out) if m else instantiate(Zero(a.tangent_aval())))

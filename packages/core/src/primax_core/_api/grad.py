@@ -42,7 +42,9 @@ def value_and_grad(
     >>> float(value), float(g)
     (9.0, 6.0)
     """
-    return api_boundary_of(fun)(_value_and_grad(fun, argnums, has_aux, holomorphic, allow_int))
+    summary = f"Value and gradient of {{}} with respect to argument {argnums}."
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    return api_boundary_of(fun, summary)(both)
 
 
 def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: bool) -> Callable:
@@ -88,7 +90,7 @@ def grad(
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @api_boundary_of(fun)
+    @api_boundary_of(fun, f"Gradient of {{}} with respect to argument {argnums}.")
     def grad_fun(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads

@@ -11,8 +11,11 @@ from .._base.source import api_boundary
 from .._engine.results import as_result
 from .._ir.jaxpr import DebugInfo
 from .._ir.ref_types import AbstractRef, is_ref
-from .._trace.core import typeof
+from .._trace.core import call_on, typeof
 from .._trace.reference_ops import references
+from .._transform.dce import dce_jaxpr
+from .._transform.linearize import Node, Tangent
+from .._transform.transpose import run_tape_backwards, transpose_jaxpr
 from .._transform.zeros import Zero, add_tangents, instantiate
 
 
@@ -155,6 +158,56 @@ class GradAccumulation:
         elif ct is not None:
             references.ops.addupdate(entry, ..., as_result(ct))
         return GradRef()
+
+
+def run_tape_for(
+    tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Any], entries: Sequence[Any]
+) -> list[Any]:
+    """Cotangents of the inputs of a tape, without the computations for inputs marked ``DontWant``.
+
+    Args:
+      ins: the linear values of the arguments, ``None`` for those without a derivative.
+    """
+    pairs = [(t, e) for t, e in zip(ins, entries) if t is not None]
+    inputs = [t for t, _ in pairs]
+    if not any(type(e) is DontWant for _, e in pairs):
+        return run_tape_backwards(tape, out_cts, inputs)
+    wanted = {t for t, e in pairs if type(e) is not DontWant}
+    reduced: list[Node] = []
+    for node in tape:
+        if any(t in wanted for t in node.inputs):
+            wanted.update(node.outputs)
+            reduced.append(node)
+    cts = dict(out_cts)
+    for node in reversed(reduced):
+        mask = tuple([t in wanted for t in node.inputs])
+        node_cts = [cts.pop(t, None) for t in node.outputs]
+        if node.backward is not None or all(mask):
+            more = run_tape_backwards([node], dict(zip(node.outputs, node_cts)), node.inputs)
+        else:
+            more = _some_cotangents(node, node_cts, mask)
+        for t, c in zip(node.inputs, more):
+            if c is not None:
+                cts[t] = c if t not in cts else add_tangents(cts[t], c)
+    return [cts.get(t) if t in wanted else None for t in inputs]
+
+
+def _some_cotangents(node: Node, cts: Sequence[Any], wanted: tuple[bool, ...]) -> list[Any]:
+    """Cotangents of some inputs of a node; the computations for the others are removed."""
+    results: list[Any] = [None] * len(wanted)
+    if all(c is None for c in cts):
+        return results
+    n = len(node.residuals)
+    linear = (False,) * n + (True,) * len(node.inputs)
+    types = tuple([None if c is None else typeof(c) for c in cts])
+    jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, types)
+    which = [i for i, m in enumerate(out_mask[n:]) if m]
+    jaxpr, used = dce_jaxpr(jaxpr, tuple([wanted[i] for i in which]))
+    operands = [*node.residuals, *(c for c in cts if c is not None)]
+    outs = call_on(state.trace, jaxpr, [x for x, u in zip(operands, used) if u])
+    for i, c in zip([i for i in which if wanted[i]], outs):
+        results[i] = c
+    return results
 
 
 class WithRefs:

@@ -54,7 +54,7 @@ def jacfwd(
     """
     check_callable(fun)
 
-    @api_boundary_of(fun)
+    @api_boundary_of(fun, f"Jacobian of {{}} with respect to argument {argnums}.")
     def jacobian(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "jacfwd")
         closed = Closed(fun, args, nums, kwargs)
@@ -108,7 +108,7 @@ def jacrev(
     """
     check_callable(fun)
 
-    @api_boundary_of(fun)
+    @api_boundary_of(fun, f"Jacobian of {{}} with respect to argument {argnums}.")
     def jacobian(*args, **kwargs):
         nums = checked_argnums(argnums, len(args), "jacrev")
         closed = Closed(fun, args, nums, kwargs)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, update_wrapper
-from types import FunctionType
+from functools import partial
 from typing import Any
 
 from .._base import caches, pytree, source
 from .._base.config import state
+from .._base.source import take_attributes
 from .._engine.call import Inline
 from .._engine.jit_cache import JitCache, TracedCall
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -69,6 +69,9 @@ class JitFunction:
     __signature__: Any = _SignatureOfWrapped()
 
     def __init__(self, fun: Callable[..., Any], options: _Options):
+        take_attributes(self, fun)
+        for name in [n for n in vars(self) if not n.startswith("__") and hasattr(type(self), n)]:
+            del self.__dict__[name]  # an attribute of the function must not hide a method
         self._fun = fun
         self._options = options
         self._has_static = bool(options.static_argnums or options.static_argnames)
@@ -79,12 +82,6 @@ class JitFunction:
         self._jit_cache = _jit_cache(fun, options, traced)
         self._entries = self._jit_cache.entries
         self._trees = self._jit_cache.fast_entries
-        update_wrapper(self, fun, updated=())
-        if type(fun) is FunctionType and fun.__dict__:
-            for name, value in fun.__dict__.items():
-                if not hasattr(self, name):
-                    self.__dict__[name] = value
-        self.__wrapped__ = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -382,8 +379,11 @@ def _make_options(
     snames = _names(static_argnames)
     dnames = _names(donate_argnames)
     if snums or snames or dnums or dnames:
-        snums, snames = _link(fun, snums, snames, "static")
-        dnums, dnames = _link(fun, dnums, dnames, "donate")
+        # Positions and names that are both given are not completed.
+        if not (static_argnums is not None and static_argnames is not None):
+            snums, snames = _link(fun, snums, snames, "static")
+        if not (donate_argnums is not None and donate_argnames is not None):
+            dnums, dnames = _link(fun, dnums, dnames, "donate")
         both = set(snames) & set(dnames) or set(snums) & set(dnums)
         if both:
             raise ValueError(
@@ -406,8 +406,12 @@ def _make_options(
     o.donate_argnums, o.donate_argnames = dnums, dnames
     o.keep_unused, o.inline = keep_unused, _INLINED.get(inline, inline)
     o.compiler_options = tuple(sorted((compiler_options or {}).items()))
-    o.in_shardings = None if in_shardings is UNSPECIFIED else _as_shardings(in_shardings)
-    o.out_shardings = None if out_shardings is UNSPECIFIED else _as_shardings(out_shardings)
+    if in_shardings is not UNSPECIFIED:
+        in_shardings = _as_shardings("in_shardings", in_shardings)
+    if out_shardings is not UNSPECIFIED:
+        out_shardings = _as_shardings("out_shardings", out_shardings)
+    o.in_shardings = None if in_shardings is UNSPECIFIED else in_shardings
+    o.out_shardings = None if out_shardings is UNSPECIFIED else out_shardings
     o.key = (
         snums, snames, dnums, dnames, keep_unused, o.inline, o.compiler_options,
         _tree_key(o.in_shardings), _tree_key(o.out_shardings),
@@ -415,8 +419,15 @@ def _make_options(
     return o
 
 
-def _as_shardings(tree):
-    return pytree.tree_map(lambda s: SingleDeviceSharding(s) if isinstance(s, Device) else s, tree)
+def _as_shardings(what: str, tree):
+    def convert(s):
+        if isinstance(s, (str, int, float)) or type(s) is object:
+            raise TypeError(
+                f"{what} of jit must be a tree of shardings, formats, devices or None, got {s!r}"
+            )
+        return SingleDeviceSharding(s) if isinstance(s, Device) else s
+
+    return pytree.tree_map(convert, tree)
 
 
 def _tree_key(tree):

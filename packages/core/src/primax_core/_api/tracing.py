@@ -105,7 +105,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
     """
     check_callable(fun)
-    if hasattr(fun, "trace") and hasattr(fun, "eval_shape"):
+    if hasattr(fun, "trace") and hasattr(fun, "eval_shape") and not hasattr(fun.trace, "stage_of"):
         return fun.eval_shape(*args, **kwargs)
     leaves, in_tree = _flatten((args, kwargs))
     info = debug_info(fun, "eval_shape", args, kwargs)

@@ -10,7 +10,7 @@ import numpy as np
 from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
-from .._engine.results import as_result
+from .._engine.results import as_python, as_result
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
@@ -25,6 +25,7 @@ from .arguments import check_callable, debug_info, describe, name_of
 
 if TYPE_CHECKING:
     from .grad_refs import GradAccumulation, WithRefs
+    from .saved_arguments import SavedArguments
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -45,17 +46,56 @@ class VJP:
         self.in_tree = in_tree
         self._out_avals = out_avals
         self.out_tree = out_tree
+        # The identities of the arguments, until they are separated from the other residuals.
+        self._ids: list[int] | None = None
+        self._saved: SavedArguments | None = None
 
     @property
     def opaque_residuals(self) -> list[Any]:
-        """The residuals of the backward pass."""
-        return [r for node in self._tape for r in node.residuals]
+        """The residuals of the backward pass, except those in ``args_res``."""
+        if self._saved is not None:
+            from .saved_arguments import other_residuals
+
+            return other_residuals(self._tape, self._saved)
+        return [as_python(r) for node in self._tape for r in node.residuals]
+
+    @property
+    def args_res(self) -> list[Any]:
+        """A tree for each argument of its leaves that are residuals.
+
+        The others are ``NotNeeded()``, and ``NotSaveable()`` if ``saveable_args`` excludes them.
+        These must be assigned before the pullback is called.
+        """
+        return self._separated(True).values
+
+    @args_res.setter
+    def args_res(self, values: Any) -> None:
+        self._separated(True).values = values
+
+    def _separated(self, saveable: Any) -> SavedArguments:
+        if self._saved is None:
+            from .saved_arguments import separate
+
+            ids = [0] * self.in_tree.num_leaves if self._ids is None else self._ids
+            self._saved = separate(self._tape, ids, self.in_tree, saveable)
+        return self._saved
+
+    @property
+    def out_nzs(self) -> Any:
+        """The structure of the results with a bool for each: whether it has a derivative."""
+        marks = [t is not None for t in self._outs[: self.out_tree.num_leaves]]
+        return tree_unflatten(self.out_tree, marks)
 
     @property
     def jaxpr(self):
         """The linear jaxpr that the pullback transposes."""
         ins = [t for t in self._ins if t is not None]
-        return tape_to_jaxpr(self._out_avals, self._outs, self._tape, ins)[0]
+        if self._saved is None:
+            return tape_to_jaxpr(self._out_avals, self._outs, self._tape, ins)[0]
+        from .saved_arguments import restored
+
+        with restored(self._tape, self._saved, self.in_tree):
+            return tape_to_jaxpr(self._out_avals, self._outs, self._tape, ins)[0]
 
     @api_boundary
     def __call__(self, out_ct, *extra):
@@ -116,7 +156,7 @@ class VJP:
                 out_cts[t] = ct if old is None else add_tangents(old, ct)
         if len(self._outs) > len(cts):
             self._accumulation(entries).add_last(out_cts, self._outs[len(cts) :])
-        in_cts = iter(run_tape_backwards(self._tape, out_cts, [t for t in self._ins if t]))
+        in_cts = iter(self._backwards(out_cts, entries))
         results = []
         accumulation = None if entries is None else self._accumulation(entries)
         for i, (t, aval) in enumerate(zip(self._ins, self._in_avals)):
@@ -127,6 +167,22 @@ class VJP:
                 ct = instantiate(Zero(aval.tangent_aval())) if ct is None else ct
                 results.append(as_result(ct))
         return tree_unflatten(self.in_tree, results)
+
+    def _backwards(self, out_cts: dict[Tangent, Any], entries: list[Any] | None) -> list[Any]:
+        ins = [t for t in self._ins if t]
+        if self._saved is not None:
+            from .saved_arguments import restored
+
+            with restored(self._tape, self._saved, self.in_tree):
+                return self._run_tape(out_cts, ins, entries)
+        return self._run_tape(out_cts, ins, entries)
+
+    def _run_tape(self, out_cts: dict, ins: list, entries: list[Any] | None) -> list[Any]:
+        if entries is None:
+            return run_tape_backwards(self._tape, out_cts, ins)
+        from .grad_refs import run_tape_for
+
+        return run_tape_for(self._tape, out_cts, self._ins, entries)
 
     def _accumulation(self, entries: list[Any] | None) -> GradAccumulation:
         from .grad_refs import GradAccumulation
@@ -139,15 +195,22 @@ class VJP:
 
 def _vjp_flatten(f: VJP):
     shape = tuple(len(n.residuals) for n in f._tape)
-    return f.opaque_residuals, _VjpAux(f, shape)
+    residuals = f.opaque_residuals
+    aux = _VjpAux(f, shape)
+    if f._saved is None:
+        return residuals, aux
+    aux.slots = tuple(f._saved.slots)
+    aux.key += (aux.slots,)
+    return [*residuals, f._saved.values], aux
 
 
 class _VjpAux:
     """The structure of a ``VJP`` without its residuals; equal for equal jaxprs."""
 
-    __slots__ = ("nodes", "outs", "ins", "fields", "key", "of")
+    __slots__ = ("nodes", "outs", "ins", "fields", "key", "of", "slots")
 
     def __init__(self, f: VJP, shape):
+        self.slots: tuple | None = None
         index = {}
         for i, t in enumerate(f._ins):
             if t is not None:
@@ -177,6 +240,13 @@ class _VjpAux:
 
 def _vjp_unflatten(aux: _VjpAux, leaves) -> VJP:
     leaves = list(leaves)
+    if aux.slots is not None:
+        from .saved_arguments import SavedArguments, with_gaps
+
+        saved = SavedArguments(leaves.pop(), aux.slots)
+        leaves = with_gaps(leaves, [n for _, _, n, _ in aux.nodes], aux.slots)
+    else:
+        saved = None
     tangents: dict = {}
     ins = []
     for i, aval in enumerate(aux.ins):
@@ -192,7 +262,9 @@ def _vjp_unflatten(aux: _VjpAux, leaves) -> VJP:
             tangents[j, k] = t
     outs = [None if k is None else tangents[k] for k in aux.outs]
     in_avals, in_tree, out_avals, out_tree = aux.fields
-    return VJP(tape, outs, ins, in_avals, in_tree, out_avals, out_tree, aux.of)
+    pullback = VJP(tape, outs, ins, in_avals, in_tree, out_avals, out_tree, aux.of)
+    pullback._saved = saved
+    return pullback
 
 
 pytree.register_pytree_node(VJP, _vjp_flatten, _vjp_unflatten)
@@ -227,6 +299,8 @@ def vjp(
     fun: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
+    saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> Any:
     """Value of a function, and its pullback from cotangents of results to those of arguments.
 
@@ -234,6 +308,11 @@ def vjp(
       fun: takes and returns pytrees of arrays.
       primals: the arguments; integer and boolean leaves get ``float0`` cotangents.
       has_aux: ``fun`` returns a pair with an auxiliary second element.
+      saveable_args: a bool, or nested tuples of bools that are a prefix of the arguments. Those
+        with ``False`` are not saved as residuals: assign the arguments to ``vjp_fn.args_res``
+        before calling ``vjp_fn``.
+      in_nzs: bools for the arguments that are differentiated, in the same form; the cotangents of
+        the others are zero.
 
     Returns:
       ``(value, vjp_fn)`` or ``(value, vjp_fn, aux)``; ``vjp_fn`` may be called repeatedly. It is a
@@ -244,15 +323,22 @@ def vjp(
     6.0
     """
     check_callable(fun)
-    out, pullback, aux = pull_back(fun, primals, has_aux)
+    out, pullback, aux = pull_back(fun, primals, has_aux, in_nzs)
+    pullback._ids = [id(x) for x in tree_flatten(primals)[0]]
+    if saveable_args is not True:
+        pullback._separated(saveable_args)
     return (out, pullback, aux) if has_aux else (out, pullback)
 
 
-def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool):
+def pull_back(fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, in_nzs: Any = None):
     """Value, pullback and auxiliary value of a function."""
     leaves, in_tree = tree_flatten(primals)
     in_avals = [input_aval(x, fun) for x in leaves]
     mask = [differentiable(a) for a in in_avals]
+    if in_nzs is not None:
+        from .saved_arguments import leaf_mask
+
+        mask = [m and nz for m, nz in zip(mask, leaf_mask("in_nzs", in_nzs, in_tree))]
 
     def flat(*args):
         out = fun(*tree_unflatten(in_tree, args))

@@ -13,7 +13,8 @@ from .._engine.results import as_result
 from .._ir.dtypes import float0
 from .._trace.core import typeof
 from .._trace.reference_ops import references
-from .._transform.batching import Axis, batch_with_aux, move_axis
+from .._transform.batching import Axis, batch_with_aux, move_axis, sum_axis
+from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -26,6 +27,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """A function that applies ``fun`` to all slices of its arguments at once.
 
@@ -37,6 +39,7 @@ def vmap(
       axis_name: a name for collectives such as :func:`psum` inside ``fun``.
       axis_size: number of slices, required if no argument is mapped.
       spmd_axis_name: mesh axes that shard the mapped axis.
+      sum_match: sum mapped results for which ``out_axes`` is ``None``, instead of raising an error.
 
     Raises:
       ValueError: if sizes differ or axes are out of range.
@@ -56,7 +59,7 @@ def vmap(
     _check_axis_leaves(in_axes, "in_axes")
     _check_axis_leaves(out_axes, "out_axes")
 
-    @api_boundary_of(fun)
+    @api_boundary_of(fun, "{} mapped over axes of its arguments.")
     def vmapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise _wrong_length(in_axes, args, kwargs)
@@ -84,7 +87,7 @@ def vmap(
         return tree_unflatten(
             out_tree,
             [
-                _move_result_axis(o, d, w, size, i, out_tree)
+                _move_result_axis(o, d, w, size, i, out_tree, sum_match)
                 for i, (o, d, w) in enumerate(zip(outs, out_dims, requested))
             ],
         )
@@ -107,7 +110,7 @@ def _wrong_length(in_axes: tuple, args: tuple, kwargs: dict) -> ValueError:
 
 
 def _is_position(x: Any) -> bool:
-    return hasattr(x, "__index__") and not isinstance(x, bool)
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
 def _check_axis_leaves(axes: Any, what: str) -> None:
@@ -115,15 +118,15 @@ def _check_axis_leaves(axes: Any, what: str) -> None:
         if not _is_position(leaf):
             raise TypeError(
                 f"vmap {what} must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes}."
+                f"leaves, but got {axes} with a leaf of type {type(leaf).__name__}."
             )
 
 
 def flat_axes(in_axes: Any, in_tree, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> list[Any]:
     """One axis or ``None`` for every leaf of ``(args, kwargs)``."""
-    if type(in_axes) is int:
-        return [in_axes] * in_tree.num_leaves
     args_tree, kwargs_tree = in_tree.children()
+    if type(in_axes) is int:
+        return [in_axes] * args_tree.num_leaves + [0] * kwargs_tree.num_leaves
     args_axes = pytree.flatten_axes("vmap in_axes", args_tree, in_axes)
     return args_axes + [0] * kwargs_tree.num_leaves
 
@@ -185,9 +188,13 @@ def mapped_size(leaves, dims, axis_size, fun, args, kwargs) -> int:
     )
 
 
-def _move_result_axis(out, dim, target, size: int, i: int, tree):
+def _move_result_axis(out, dim, target, size: int, i: int, tree, summed: bool):
     """A result with its mapped axis at the requested position."""
     if target is None:
+        if dim is not None and summed:
+            if typeof(out).dtype == bool:
+                out = convert_element_type(out, int)
+            return as_result(sum_axis(out, dim))
         if dim is not None:
             paths = pytree.tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))
             raise ValueError(

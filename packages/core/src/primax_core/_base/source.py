@@ -261,8 +261,43 @@ def api_boundary(fun: _F) -> _F:
     return call  # type: ignore[return-value]
 
 
-def api_boundary_of(fun: Callable[..., Any]) -> Callable[[_F], _F]:
-    """:func:`api_boundary` for a transformed function, with the attributes of ``fun``."""
+def name_of(fun: Any) -> str:
+    """The function's name, also from inside partials; the class of another callable object."""
+    name = getattr(fun, "__name__", None)
+    if isinstance(name, str) and name:
+        return name
+    return name_of(fun.func) if hasattr(fun, "func") else type(fun).__name__
+
+
+def take_attributes(wrapper: Any, fun: Any, summary: str | None = None) -> Any:
+    """``functools.update_wrapper`` for any callable.
+
+    A name that is not a string is replaced, and only functions pass on their own attributes.
+
+    Args:
+      summary: first line of the docstring, before that of ``fun``; ``{}`` becomes its name.
+    """
+    try:
+        functools.update_wrapper(wrapper, fun, updated=())
+        if isinstance(fun, types.FunctionType):
+            own = vars(fun).items()
+            vars(wrapper).update({k: v for k, v in own if not hasattr(v, "stage_of")})
+            wrapper.__wrapped__ = fun
+    except (TypeError, AttributeError):  # for instance, a name that is not a string
+        wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
+        wrapper.__wrapped__ = fun
+    if summary is not None:
+        doc = getattr(fun, "__doc__", None)
+        wrapper.__doc__ = summary.format(name_of(fun)) + (f"\n\n{doc}" if doc else "")
+    return wrapper
+
+
+def api_boundary_of(fun: Callable[..., Any], summary: str | None = None) -> Callable[[_F], _F]:
+    """:func:`api_boundary` for a transformed function, with the attributes of ``fun``.
+
+    Args:
+      summary: first line of its docstring, with ``{}`` for the name of ``fun``.
+    """
 
     def decorate(transformed: _F) -> _F:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +307,7 @@ def api_boundary_of(fun: Callable[..., Any]) -> Callable[[_F], _F]:
                 fold_traceback(error)
                 raise
 
-        return functools.update_wrapper(call, fun)  # type: ignore[return-value]
+        return take_attributes(call, fun, summary)
 
     return decorate
 

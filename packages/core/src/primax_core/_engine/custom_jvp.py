@@ -19,7 +19,7 @@ from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .._transform.transpose import transposed_once
 from .._transform.zeros import Zero, instantiate
-from .custom_rules import CustomFunction, configure, differentiating, split_args
+from .custom_rules import CustomFunction, check_outputs, configure, differentiating, split_args
 from .results import as_result
 
 custom_jvp_call_p: Final = Primitive(
@@ -92,6 +92,7 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
             dense.append(as_result(t))
     with source.in_users_code():
         outs, dots = custom.rule([as_result(p) for p in primals[n:]], dense)
+    check_outputs(custom, outs, "jvp rule")
     return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
 
 

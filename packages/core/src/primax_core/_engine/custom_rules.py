@@ -109,6 +109,27 @@ def _staged(trace: JaxprWriter, args: Sequence, custom: CustomFunction) -> list:
     return trace.emit(custom.primitive, [*consts, *args], params)
 
 
+def check_outputs(custom: CustomFunction, outs: Sequence[Any], rule: str) -> None:
+    """Compare the results of a rule with those of the function, if it is already traced.
+
+    Raises:
+      TypeError: if their number, shapes or dtypes differ.
+    """
+    if custom.jaxpr is None:
+        return
+    expected = [(a.shape, a.dtype) for a in custom.jaxpr.out_avals]
+    avals = [typeof(o) for o in outs]
+    if [(a.shape, a.dtype) for a in avals] != expected:
+        texts = [
+            ", ".join(str(a.strip_weak_type()) for a in types)
+            for types in (avals, custom.jaxpr.out_avals)
+        ]
+        raise TypeError(
+            f"the {rule} of {custom.name} returned the primal results ({texts[0]}), but the "
+            f"function itself returns ({texts[1]}): they must have equal shapes and dtypes"
+        )
+
+
 def split_args(trace: Any, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """The first and the second components of operands of a dual trace or a batch trace."""
     pairs = [trace.split(a) for a in args]

@@ -25,8 +25,8 @@ from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
-from .custom_rules import CustomFunction, configure, differentiating, split_args
-from .results import as_result
+from .custom_rules import CustomFunction, check_outputs, configure, differentiating, split_args
+from .results import as_python, as_result
 
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
@@ -88,6 +88,7 @@ def _run_fwd(trace: Trace, custom: CustomVJP, primals: list, tangents: list):
             args = [PerturbedValue(p, t is not None) for p, t in zip(args, tangents[n:])]
         with source.in_users_code():
             outs, residuals = custom.fwd(*args)
+    check_outputs(custom, outs, "forward rule")
     params = {
         "bwd": custom.bwd,
         "num_res": len(residuals),
@@ -136,7 +137,7 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
             as_result(instantiate(Zero(a)) if c is None else c) for c, a in zip(cts, out_avals)
         ]
     with source.in_users_code():
-        results = bwd(list(residuals), dense)
+        results = bwd([as_python(r) for r in residuals], dense)
     return [None if type(results[i]) in (Zero, SymbolicZero) else results[i] for i in which]
 
 

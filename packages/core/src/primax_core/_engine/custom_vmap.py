@@ -15,6 +15,7 @@ from .._transform.jvp import JVPTrace, JVPTracer, jvp_of, jvp_with_aux
 from .._transform.linearize import LinearizeTrace
 from .._transform.zeros import Zero, instantiate
 from .custom_rules import CustomFunction, configure, differentiating, split_args
+from .results import as_python
 
 custom_vmap_call_p: Final = Primitive(
     "custom_vmap_call", multiple_results=True, cache_on=lambda params: params["call"].cache
@@ -49,7 +50,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVmap) -> list:
             custom.num_consts :
         ]
         batched = [d is not None for d in dims[custom.num_consts :]]
-        outs, out_batched = custom.rule(size, batched, *batches)
+        outs, out_batched = custom.rule(size, batched, *map(as_python, batches))
     return trace.wrap(outs, [0 if b else None for b in out_batched])
 
 

@@ -19,3 +19,8 @@ def as_result(x: Any) -> Any:
             trace = trace.parent
         return trace.lift(x) if isinstance(trace, StagingTrace) else as_operand(x)
     return x
+
+
+def as_python(x: Any) -> Any:
+    """A value as a user's rule sees it: a literal as a number."""
+    return x.val if type(x) is Literal else x

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .avals import ShapedArray
+from .dtypes import canonicalize_dtype
 
 if TYPE_CHECKING:
     from .jaxpr import Jaxpr
@@ -32,16 +33,28 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant, printed inline at its use."""
+    """A scalar constant, printed inline at its use; ``scalar`` is its value as a NumPy scalar."""
 
-    __slots__ = ("val", "aval")
+    __slots__ = ("scalar", "aval")
 
     def __init__(self, val: Any, aval: ShapedArray):
-        self.val: Any = val
+        self.scalar: Any = val
         self.aval: ShapedArray = aval
 
+    @property
+    def val(self) -> Any:
+        """The value as user code sees it: a Python number of the same aval if there is one."""
+        value, aval = self.scalar, self.aval
+        if aval.dtype.kind == "b":
+            return bool(value)
+        if aval.weak_type:
+            number = value.item() if hasattr(value, "item") else value
+            if canonicalize_dtype(type(number)) == aval.dtype:
+                return number
+        return value
+
     def __repr__(self) -> str:
-        return f"Literal({self.val})"
+        return f"Literal({self.scalar})"
 
 
 Atom = Var | Literal

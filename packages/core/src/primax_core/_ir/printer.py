@@ -132,7 +132,7 @@ class _Printer:
 
     def var(self, v, typed: bool = False) -> str:
         if isinstance(v, Literal):
-            return f"{_literal(v.val)}:{v.aval.str_short()}"
+            return f"{_literal(v.scalar)}:{v.aval.str_short()}"
         name = self.names.of(v)
         return f"{name}:{v.aval.str_short()}" if typed else name
 

@@ -267,7 +267,7 @@ class _Writer:
         return (dtype.name, dtype.str, dtype.type.__module__)
 
     def literal(self, literal: Literal) -> Any:
-        return ("literal", self.aval(literal.aval), self.value(literal.val))
+        return ("literal", self.aval(literal.aval), self.value(literal.scalar))
 
     def constant(self, const: Any) -> Any:
         number = self.numbers.get(id(const))

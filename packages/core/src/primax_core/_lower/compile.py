@@ -328,7 +328,13 @@ def make_options(devs: tuple, overrides: tuple = ()):
     build.use_spmd_partitioning = n > 1
     build.use_shardy_partitioner = True
     if overrides:
-        options.env_option_overrides = list(overrides)
+        from .effort_levels import EFFORT_OPTIONS, set_level
+
+        for name, value in overrides:
+            if name in EFFORT_OPTIONS:
+                set_level(build, name, value)
+        others = [(name, value) for name, value in overrides if name not in EFFORT_OPTIONS]
+        options.env_option_overrides = others
     return options
 
 

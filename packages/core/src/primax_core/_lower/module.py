@@ -204,10 +204,10 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
 
     def read(v):
         if type(v) is Literal:
-            key = (v.val.dtype, v.val.tobytes()) if hasattr(v.val, "tobytes") else id(v)
+            key = (v.scalar.dtype, v.scalar.tobytes()) if hasattr(v.scalar, "tobytes") else id(v)
             value = literals.get(key)
             if value is None:
-                value = literals[key] = constant(v.val)
+                value = literals[key] = constant(v.scalar)
             return value
         return env[v]
 
@@ -289,7 +289,7 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
     if hoisted is not None:
         return hoisted
     if type(const) is Literal:
-        return constant(const.val)
+        return constant(const.scalar)
     if isinstance(const, Tracer):
         raise errors.UnexpectedTracerError(
             f"a jaxpr to be compiled has a traced constant, {const!r}. A rule of a custom "

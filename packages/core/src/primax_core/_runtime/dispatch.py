@@ -204,7 +204,7 @@ def as_operand(x: Any) -> ArrayImpl:
         raise TypeError(f"expected a concrete value, got the tracer {x!r}. {x._origin()}")
     kind = type(x)
     if kind is Literal:
-        return _scalar(x.val, x.aval, kind)
+        return _scalar(x.scalar, x.aval, kind)
     if kind is float or kind is int or kind is bool or kind is complex:
         return _scalar(x, typeof(x), kind)
     aval = typeof(x)
@@ -370,7 +370,7 @@ def _operands(args) -> tuple[list, Tracer | None] | None:
         if kind is ArrayImpl:
             operands.append(a)
         elif kind is Literal:
-            operands.append(_scalar(a.val, a.aval, kind))
+            operands.append(_scalar(a.scalar, a.aval, kind))
         elif isinstance(a, Tracer):
             check_live(a)
             tracers = [t for t in args if isinstance(t, Tracer)]

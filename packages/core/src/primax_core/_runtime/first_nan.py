@@ -127,4 +127,4 @@ class _Search:
         aval = typeof(x)
         if type(aval) is not ShapedArray or not dtypes.issubdtype(aval.dtype, np.inexact):
             return False
-        return bool(self.is_bad(np.asarray(x.val if type(x) is Literal else x)).any())
+        return bool(self.is_bad(np.asarray(x.scalar if type(x) is Literal else x)).any())

@@ -64,7 +64,7 @@ def interpret(
 
     def read(v: Any) -> Any:
         if type(v) is Literal:
-            return v if constant is None else constant(v.val)
+            return v if constant is None else constant(v.scalar)
         return env[v]
 
     with EquationContext(jaxpr, located) as context:

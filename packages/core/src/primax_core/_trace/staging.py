@@ -61,7 +61,7 @@ class JitTracer(Tracer):
         return self._trace.describe(self)
 
     def _concrete(self):
-        return self._var.val if type(self._var) is Literal else None
+        return self._var.scalar if type(self._var) is Literal else None
 
 
 # Tracer classes of avals other than arrays.

@@ -133,7 +133,7 @@ def _constant(x: Any, aval: Any) -> Any:
 
 
 def _atom(v: Any) -> Any:
-    return _constant(v.val, v.aval) if type(v) is Literal else v
+    return _constant(v.scalar, v.aval) if type(v) is Literal else v
 
 
 def _function_of(eqn: Eqn) -> Callable[..., Any]:

@@ -64,28 +64,6 @@ from .broadcasting import full as full
 from .broadcasting import full_like as full_like
 from .broadcasting import iota as iota
 from .broadcasting import iota_p as iota_p
-from .collectives import all_gather as all_gather
-from .collectives import all_gather_p as all_gather_p
-from .collectives import all_to_all as all_to_all
-from .collectives import all_to_all_p as all_to_all_p
-from .collectives import axis_index as axis_index
-from .collectives import axis_index_p as axis_index_p
-from .collectives import axis_size as axis_size
-from .collectives import pbroadcast as pbroadcast
-from .collectives import pcast as pcast
-from .collectives import pmax as pmax
-from .collectives import pmax_p as pmax_p
-from .collectives import pmean as pmean
-from .collectives import pmin as pmin
-from .collectives import pmin_p as pmin_p
-from .collectives import ppermute as ppermute
-from .collectives import ppermute_p as ppermute_p
-from .collectives import pshuffle as pshuffle
-from .collectives import psum as psum
-from .collectives import psum_p as psum_p
-from .collectives import psum_scatter as psum_scatter
-from .collectives import psum_scatter_start as psum_scatter_start
-from .collectives import pswapaxes as pswapaxes
 from .comparison import eq as eq
 from .comparison import eq_p as eq_p
 from .comparison import eq_to_p as eq_to_p
@@ -330,6 +308,28 @@ if TYPE_CHECKING:
     from .bessel import bessel_i0e_p as bessel_i0e_p
     from .bessel import bessel_i1e as bessel_i1e
     from .bessel import bessel_i1e_p as bessel_i1e_p
+    from .collectives import all_gather as all_gather
+    from .collectives import all_gather_p as all_gather_p
+    from .collectives import all_to_all as all_to_all
+    from .collectives import all_to_all_p as all_to_all_p
+    from .collectives import axis_index as axis_index
+    from .collectives import axis_index_p as axis_index_p
+    from .collectives import axis_size as axis_size
+    from .collectives import pbroadcast as pbroadcast
+    from .collectives import pcast as pcast
+    from .collectives import pmax as pmax
+    from .collectives import pmax_p as pmax_p
+    from .collectives import pmean as pmean
+    from .collectives import pmin as pmin
+    from .collectives import pmin_p as pmin_p
+    from .collectives import ppermute as ppermute
+    from .collectives import ppermute_p as ppermute_p
+    from .collectives import pshuffle as pshuffle
+    from .collectives import psum as psum
+    from .collectives import psum_p as psum_p
+    from .collectives import psum_scatter as psum_scatter
+    from .collectives import psum_scatter_start as psum_scatter_start
+    from .collectives import pswapaxes as pswapaxes
     from .composites import composite as composite
     from .constraints import sharding_constraint_p as sharding_constraint_p
     from .constraints import with_sharding_constraint as with_sharding_constraint
@@ -404,6 +404,30 @@ _MODULES = {
         "bessel_i0e_p",
         "bessel_i1e",
         "bessel_i1e_p",
+    ),
+    "collectives": (
+        "all_gather",
+        "all_gather_p",
+        "all_to_all",
+        "all_to_all_p",
+        "axis_index",
+        "axis_index_p",
+        "axis_size",
+        "pbroadcast",
+        "pcast",
+        "pmax",
+        "pmax_p",
+        "pmean",
+        "pmin",
+        "pmin_p",
+        "ppermute",
+        "ppermute_p",
+        "pshuffle",
+        "psum",
+        "psum_p",
+        "psum_scatter",
+        "psum_scatter_start",
+        "pswapaxes",
     ),
     "composites": ("composite",),
     "constraints": (

@@ -187,6 +187,14 @@ def all_gather(
 
     def one(v):
         rank = typeof(v).ndim + (0 if tiled else 1)
+        names = names_of(axis_name)
+        if len(names) > 1:
+            from . import several_axes
+
+            return several_axes.all_gather(
+                lambda x, name, a, tiled: all_gather(x, name, axis=a, tiled=tiled),
+                v, names, axis % rank if rank else 0, tiled,
+            )  # fmt: skip
         return all_gather_p.bind(
             v, all_gather_dimension=axis % rank if rank else 0, axis_name=names_of(axis_name),
             axis_index_groups=None, axis_size=size, tiled=tiled,
@@ -216,6 +224,14 @@ def all_to_all(
                 f"x.shape[split_axis], but they are {size} and {aval.shape[split_axis]} "
                 "respectively."
             )
+        names = names_of(axis_name)
+        if len(names) > 1:
+            from . import several_axes
+
+            return several_axes.all_to_all(
+                all_to_all, v, names, [axis_size(n) for n in names], split_axis % aval.ndim,
+                concat_axis % aval.ndim, tiled,
+            )  # fmt: skip
         return all_to_all_p.bind(
             v, split_axis=split_axis % aval.ndim, concat_axis=concat_axis % aval.ndim,
             axis_name=names_of(axis_name), axis_index_groups=None, axis_size=size, tiled=tiled,
@@ -244,6 +260,14 @@ def psum_scatter(
                 f"psum_scatter: axis {scatter_dimension} of size {n} cannot be divided over the "
                 f"named axis {axis_name} of size {size}"
             )
+        names = names_of(axis_name)
+        if len(names) > 1:
+            from . import several_axes
+
+            return several_axes.psum_scatter(
+                lambda x, name, d, tiled: psum_scatter(x, name, scatter_dimension=d, tiled=tiled),
+                v, names, [axis_size(n) for n in names], scatter_dimension % typeof(v).ndim, tiled,
+            )  # fmt: skip
         return reduce_scatter_p.bind(
             v, axis_name=names_of(axis_name), axis_index_groups=None, axis_size=size,
             scatter_dimension=scatter_dimension, tiled=tiled,

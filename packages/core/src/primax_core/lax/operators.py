@@ -53,13 +53,24 @@ def _scalar_array(x: Any, kind: type) -> ArrayImpl:
     return array
 
 
+def _reflects(kind: type, method: str) -> bool:
+    """Return True if a subclass of a built-in class defines an operator itself."""
+    return any(method in vars(c) for c in kind.__mro__ if c.__module__ != "builtins")
+
+
 def _operator(
-    name: str, symbol: str, general: Callable, equality: bool = False, single: bool = True
+    name: str,
+    symbol: str,
+    reflection: str,
+    general: Callable,
+    equality: bool = False,
+    single: bool = True,
 ) -> tuple[Callable, Callable]:
     """The methods of an operator and of its reflection.
 
     Args:
       name: name of the operator in messages and executables.
+      reflection: the method of the other operand that is tried next.
       general: ``(x, y) -> array`` on operands of any type; it may be traced.
       equality: values that cannot be operands compare unequal to every array.
       single: True if there is one result.
@@ -71,7 +82,10 @@ def _operator(
     def slow(x, y, other):
         """Evaluate on any operands; ``other`` is the operand that need not be an array."""
         if not is_operand(other):
-            if isinstance(other, _SEQUENCES) and not (equality and type(other) is str):
+            kind = type(other)
+            if isinstance(other, _SEQUENCES) and not (equality and kind is str):
+                if _reflects(kind, reflection):
+                    return NotImplemented
                 raise TypeError(
                     f"unsupported operand type(s) for {symbol}: {type(x).__name__!r} and "
                     f"{type(y).__name__!r}"
@@ -181,6 +195,7 @@ _COMPARISONS: Final = (
     ("greater", ">", "gt", _ordered(cmp.gt)),
     ("greater_equal", ">=", "ge", _ordered(cmp.ge)),
 )
+_MIRRORED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 # Powers
@@ -200,7 +215,7 @@ def _power(x, y):
     return pow(*same_rank("power", x, y))
 
 
-_power_method, _power_reflected = _operator("power", "** or pow()", _power)
+_power_method, _power_reflected = _operator("power", "** or pow()", "__rpow__", _power)
 _power_entries: dict[tuple, Executable] = caches.bounded_cache()
 
 
@@ -350,12 +365,14 @@ def _iterate(x):
 def _register() -> None:
     for name, symbol, method, compute, adjust in _ARITHMETIC:
         general = _binary(name, compute, adjust)
-        forward, backward = _operator(name, symbol, general, single=name != "divmod")
+        reflection = f"__r{method}__"
+        forward, backward = _operator(name, symbol, reflection, general, single=name != "divmod")
         register_method(f"__{method}__", forward)
-        register_method(f"__r{method}__", backward)
+        register_method(reflection, backward)
     for name, symbol, method, compute in _COMPARISONS:
         equality = method in ("eq", "ne")
-        forward, _ = _operator(name, symbol, _binary(name, compute), equality)
+        reflection = f"__{_MIRRORED.get(method, method)}__"
+        forward, _ = _operator(name, symbol, reflection, _binary(name, compute), equality)
         register_method(f"__{method}__", forward)
     for method in (__pow__, __rpow__, __neg__, __pos__, __abs__, __invert__, __round__, __iter__):
         register_method(method.__name__, method)

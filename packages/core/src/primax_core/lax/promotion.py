@@ -64,7 +64,7 @@ def _family(dtype: Any) -> Any:
 def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
     """Convert an operand to a dtype and weak type."""
     if type(x) is Literal:
-        x = x.val
+        x = x.scalar
     elif isinstance(x, Array):
         if aval.dtype == dtype and aval.weak_type == weak_type:
             return x

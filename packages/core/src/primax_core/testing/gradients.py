@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,14 +19,17 @@ _map, _leaves = pytree.tree_map, pytree.tree_leaves
 _DIRECTIONS: Final = 3
 _SMALLER: Final = 50.0
 
+Tolerance: TypeAlias = float | Mapping[Any, float]
+"""A limit, or limits by dtype."""
+
 
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float | None = None,
 ) -> None:
     """Check the derivatives of a function up to an order, in both modes and their mixtures.
@@ -38,8 +41,8 @@ def check_grads(
       f: the function, called with ``*args``.
       order: 1 checks first derivatives, 2 also second derivatives, and so on.
       modes: ``"fwd"`` and ``"rev"``, or one of them.
-      atol, rtol: allowed errors, absolute and relative to the largest value; by default the
-        accuracy of differences in the dtype of the arguments.
+      atol, rtol: allowed errors, absolute and relative to the largest value, or dictionaries of
+        these by dtype; by default the accuracy of differences in the dtype of the arguments.
       eps: step of the differences, by default the cube root of the dtype's precision; if the
         derivative disagrees with the differences, a fiftieth of it is tried.
 
@@ -82,8 +85,8 @@ def check_jvp(
     f: Callable[..., Any],
     f_jvp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float | None = 1e-4,
     err_msg: str = "",
 ) -> None:
@@ -111,8 +114,8 @@ def check_vjp(
     f: Callable[..., Any],
     f_vjp: Callable[..., Any],
     args: Sequence[Any],
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float | None = 1e-4,
     err_msg: str = "",
 ) -> None:
@@ -237,13 +240,20 @@ def _narrowest(tree: Any) -> Any:
     )
 
 
+def _limit(tolerance: Any, x: Any, usual: float) -> float:
+    """A tolerance for values of the dtype of ``x``."""
+    if isinstance(tolerance, Mapping):
+        dtype = np.asarray(x).dtype
+        tolerance = next((v for d, v in tolerance.items() if np.dtype(d) == dtype), None)
+    return usual if tolerance is None else tolerance
+
+
 def _compare(actual: Any, expected: Any, atol, rtol, what: str, like: Any) -> None:
     usual = gradient_tolerance(_narrowest(like))
     for a, b in zip(_leaves(actual), _leaves(expected), strict=True):
         if np.asarray(b).dtype == dtypes.float0:
             continue
-        relative = usual if rtol is None else rtol
-        absolute = usual if atol is None else atol
+        relative, absolute = (_limit(t, a, usual) for t in (rtol, atol))
         size = np.abs(to_float64(b))
         scale = max(1.0, float(np.nanmax(size))) if size.size else 1.0
         text = mismatch(a, b, (absolute + relative * scale) / scale)

@@ -473,3 +473,22 @@ class TestCustomRules:
         close(px.grad(lambda x: total(f(q, x)))(X3), [7, 7, 7])
         close(px.jit(px.grad(px.jit(lambda x: total(f(q, x)))))(X3 * 2), [7, 7, 7])
         close(q[...], X3 * 2)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_unwanted_gradients_are_not_computed(jitted):
+    x, w = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    dot = px.jit(lax.dot) if jitted else lax.dot
+    pull = px.vjp(lambda x, w: lax.sin(dot(x, w)), x, w)[1]
+    ct = np.ones((2, 4), np.float32)
+    for refs, kept in [
+        ((ad.GradValue(), ad.DontWant()), 0),
+        ((ad.DontWant(), ad.GradValue()), 1),
+    ]:
+        run = pull.with_refs(*refs)
+        out = run(ct)
+        np.testing.assert_allclose(out[kept], pull(ct)[kept])
+        assert repr(out[1 - kept]) == "DidntWant()"
+        text = str(px.make_jaxpr(run)(ct))
+        assert text.count("dot_general[") == 1, text
+    assert "dot_general" not in str(px.make_jaxpr(pull.with_refs(ad.DontWant(), ad.DontWant()))(ct))

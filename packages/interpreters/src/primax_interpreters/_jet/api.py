@@ -24,12 +24,21 @@ from primax_core.extend.traces import (
     current_trace,
     set_trace,
 )
-from primax_core.lax import convert_element_type, mul
+from primax_core.lax import add, convert_element_type, exp, lgamma, mul, round
 from primax_core.tree_util import tree_flatten as _flatten, tree_unflatten as _unflatten
 
 from . import control as _control, elementary as _elementary, products as _products  # noqa: F401
 from .interpreter import TaylorTrace, mask_of, taylor, taylor_of
 from .series import by_equation, is_moving
+
+
+def fact(n: Any) -> Any:
+    """The factorial, elementwise, as a float.
+
+    >>> float(fact(3))
+    6.0
+    """
+    return round(exp(lgamma(add(convert_element_type(n, float), 1.0))))
 
 
 @api_boundary

@@ -36,4 +36,4 @@ def simplified(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _name(v: Any) -> Any:
-    return (v.aval, v.val.tobytes()) if type(v) is Literal else v
+    return (v.aval, v.scalar.tobytes()) if type(v) is Literal else v

@@ -96,7 +96,7 @@ class _Walk:
             values[var] = _known(const)
 
         def read(atom: Any) -> Any:
-            return _known(atom.val) if type(atom) is Literal else values.get(atom)
+            return _known(atom.scalar) if type(atom) is Literal else values.get(atom)
 
         for eqn in jaxpr.eqns:
             outs = self.step(eqn, [read(a) for a in eqn.invars])
@@ -138,7 +138,7 @@ def _fresh(eqn: Eqn) -> list[Any]:
 def _known(value: Any) -> Any:
     """The value, if it is a concrete integer or boolean scalar, otherwise ``None``."""
     if type(value) is Literal:
-        value = value.val
+        value = value.scalar
     dtype = getattr(value, "dtype", None)
     if isinstance(value, (bool, int)):
         return value

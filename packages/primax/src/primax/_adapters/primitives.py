@@ -41,6 +41,8 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
 
     Define rules with :meth:`def_impl`, :meth:`def_abstract_eval`, the tables of
     ``interpreters.ad``, ``batching`` and ``mlir``, or the core's decorator ``@prim.rule(kind)``.
+    A subclass can define ``impl``, ``abstract_eval``, which returns the type and the effects, and
+    ``multiple_results`` as a class attribute.
     """
 
     call_primitive: bool = False
@@ -50,8 +52,12 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
 
     def __init__(self, name: str) -> None:
         home = sys._getframe(1).f_globals.get("__name__", "?")
-        super().__init__(name, home=home, any_params=True)
+        cls = type(self)
+        multiple_results = cls.multiple_results is True  # otherwise the slot of the core's class
+        super().__init__(name, multiple_results, home=home, any_params=True)
         self._impl: Callable[..., Any] | None = None
+        if cls.abstract_eval is not Primitive.abstract_eval:
+            self.def_effectful_abstract_eval(self.abstract_eval)
 
     # Definitions
 

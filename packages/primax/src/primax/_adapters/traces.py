@@ -160,7 +160,7 @@ def literal_value(x: Any) -> Any:
         return x
     aval = x.aval
     if aval.weak_type:
-        plain = x.val.item() if hasattr(x.val, "item") else x.val
+        plain = x.val
         if extend.typeof(plain) == aval:
             return plain
     return as_operand(x)

@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from primax_core import serialize_executable as serialize_executable
 
     from . import checkify as checkify
+    from . import compilation_cache as compilation_cache
     from . import hijax as hijax
     from . import jet as jet
     from . import pjit as pjit
+    from . import random as random
     from . import sparse as sparse
     from . import topologies as topologies
+    from . import xla_metadata as xla_metadata
 
-_OWN = ("checkify", "hijax", "jet", "pjit", "sparse", "topologies")
+_OWN = (
+    "checkify", "compilation_cache", "hijax", "jet", "pjit", "random", "sparse", "topologies",
+    "xla_metadata",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

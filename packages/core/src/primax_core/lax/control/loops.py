@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._base import pytree
 from ..._base.config import state
-from ..._base.source import api_boundary
+from ..._base.source import api_boundary, name_of
 from ..._ir.symbolic_dims import as_size, max_dim
 from ..._trace.core import Tracer, typeof
 from ..._transform.batching import Axis, batch_with_aux, move_axis
@@ -112,7 +112,7 @@ def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
 
 
 def _named(step: Callable, fun: Callable) -> Callable:
-    step.__name__ = getattr(fun, "__name__", "body_fun")
+    step.__name__ = name_of(fun)
     return step
 
 

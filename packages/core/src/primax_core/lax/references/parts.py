@@ -133,7 +133,7 @@ def span_of(entry: Any) -> int:
 def known_position(x: Any) -> int | None:
     """The value of an index operand if it is concrete, otherwise ``None``."""
     if type(x) is Literal:
-        x = x.val
+        x = x.scalar
     return int(x) if isinstance(x, (int, np.integer)) else None
 
 
