@@ -172,15 +172,15 @@ def run_tape_for(
     inputs = [t for t, _ in pairs]
     if not any(type(e) is DontWant for _, e in pairs):
         return run_tape_backwards(tape, out_cts, inputs)
-    wanted = {t for t, e in pairs if type(e) is not DontWant}
+    needed = {t for t, e in pairs if type(e) is not DontWant}
     reduced: list[Node] = []
     for node in tape:
-        if any(t in wanted for t in node.inputs):
-            wanted.update(node.outputs)
+        if any(t in needed for t in node.inputs):
+            needed.update(node.outputs)
             reduced.append(node)
     cts = dict(out_cts)
     for node in reversed(reduced):
-        mask = tuple([t in wanted for t in node.inputs])
+        mask = tuple([t in needed for t in node.inputs])
         node_cts = [cts.pop(t, None) for t in node.outputs]
         if node.backward is not None or all(mask):
             more = run_tape_backwards([node], dict(zip(node.outputs, node_cts)), node.inputs)
@@ -189,12 +189,12 @@ def run_tape_for(
         for t, c in zip(node.inputs, more):
             if c is not None:
                 cts[t] = c if t not in cts else add_tangents(cts[t], c)
-    return [cts.get(t) if t in wanted else None for t in inputs]
+    return [cts.get(t) if t in needed else None for t in inputs]
 
 
-def _some_cotangents(node: Node, cts: Sequence[Any], wanted: tuple[bool, ...]) -> list[Any]:
+def _some_cotangents(node: Node, cts: Sequence[Any], needed: tuple[bool, ...]) -> list[Any]:
     """Cotangents of some inputs of a node; the computations for the others are removed."""
-    results: list[Any] = [None] * len(wanted)
+    results: list[Any] = [None] * len(needed)
     if all(c is None for c in cts):
         return results
     n = len(node.residuals)
@@ -202,10 +202,10 @@ def _some_cotangents(node: Node, cts: Sequence[Any], wanted: tuple[bool, ...]) -
     types = tuple([None if c is None else typeof(c) for c in cts])
     jaxpr, out_mask = transpose_jaxpr(node.jaxpr, linear, types)
     which = [i for i, m in enumerate(out_mask[n:]) if m]
-    jaxpr, used = dce_jaxpr(jaxpr, tuple([wanted[i] for i in which]))
+    jaxpr, used = dce_jaxpr(jaxpr, tuple([needed[i] for i in which]))
     operands = [*node.residuals, *(c for c in cts if c is not None)]
     outs = call_on(state.trace, jaxpr, [x for x, u in zip(operands, used) if u])
-    for i, c in zip([i for i in which if wanted[i]], outs):
+    for i, c in zip([i for i in which if needed[i]], outs):
         results[i] = c
     return results
 

@@ -107,20 +107,20 @@ class restored:
         self.tape, self.saved, self.in_tree = tape, saved, in_tree
 
     def __enter__(self) -> None:
-        given = tree_flatten(tuple(self.saved.values), is_leaf=_is_mark)[0]
-        if len(given) != self.in_tree.num_leaves:
+        leaves = tree_flatten(tuple(self.saved.values), is_leaf=_is_mark)[0]
+        if len(leaves) != self.in_tree.num_leaves:
             raise ValueError(
                 f"args_res must have the structure of the arguments, {self.in_tree}, but has "
-                f"{len(given)} leaves"
+                f"{len(leaves)} leaves"
             )
         for j, k, i in self.saved.slots:
-            if _is_mark(given[i]):
+            if _is_mark(leaves[i]):
                 raise ValueError(
                     "a pullback of vjp was called without an argument that saveable_args excludes "
                     "from its residuals: assign the arguments to the attribute args_res of the "
                     "pullback before the call"
                 )
-            self.tape[j].residuals[k] = given[i]
+            self.tape[j].residuals[k] = leaves[i]
 
     def __exit__(self, *exc: object) -> None:
         for j, k, _ in self.saved.slots:

@@ -481,14 +481,14 @@ def test_unwanted_gradients_are_not_computed(jitted):
     dot = px.jit(lax.dot) if jitted else lax.dot
     pull = px.vjp(lambda x, w: lax.sin(dot(x, w)), x, w)[1]
     ct = np.ones((2, 4), np.float32)
-    for refs, kept in [
+    for refs, position in [
         ((ad.GradValue(), ad.DontWant()), 0),
         ((ad.DontWant(), ad.GradValue()), 1),
     ]:
         run = pull.with_refs(*refs)
         out = run(ct)
-        np.testing.assert_allclose(out[kept], pull(ct)[kept])
-        assert repr(out[1 - kept]) == "DidntWant()"
+        np.testing.assert_allclose(out[position], pull(ct)[position])
+        assert repr(out[1 - position]) == "DidntWant()"
         text = str(px.make_jaxpr(run)(ct))
         assert text.count("dot_general[") == 1, text
     assert "dot_general" not in str(px.make_jaxpr(pull.with_refs(ad.DontWant(), ad.DontWant()))(ct))
