@@ -290,3 +290,11 @@ def test_mapped_loops_of_divisors() -> None:
     x = np.array([[12, 18], [0, 35]])
     actual = vmap(pnp.gcd)(x, np.array([8, 21]))
     np.testing.assert_array_equal(actual, np.gcd(x, np.array([[8], [21]])))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e36, 1e-33])
+def test_hypot_within_one_unit(scale) -> None:
+    a = np.abs(rng.standard_cauchy(5000)).clip(1e-3, 100).astype(np.float32) * np.float32(scale)
+    expected = np.hypot(a.astype(np.float64), a[::-1].astype(np.float64))
+    error = np.abs(np.asarray(pnp.hypot(a, a[::-1]), np.float64) - expected)
+    assert np.max(error / np.spacing(expected.astype(np.float32))) < 1.2

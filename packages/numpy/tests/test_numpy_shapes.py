@@ -363,3 +363,12 @@ def test_fill_values_reuse_executables() -> None:
         assert np.isnan(x.at[i].get(mode="fill", fill_value=float("nan"))[0, 0])
     with pytest.raises(TypeError, match="fill_value must be a concrete number"):
         jit(lambda v: pnp.take(X, 9, fill_value=v))(1.0)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_matrices_from_index_expressions() -> None:
+    for name in ("c_", "r_"):
+        for key in (("r", [1, 2], [3, 4]), ("c", [1, 2], [3, 4]), ("c", [1, 2]), ("0,2", [1], [2])):
+            actual, expected = getattr(pnp, name)[key], getattr(np, name)[key]
+            np.testing.assert_array_equal(actual, expected, f"{name}{key}")
+            assert actual.shape == expected.shape

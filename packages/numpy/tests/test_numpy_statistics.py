@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import primax_numpy as pnp
 from primax_core import errors, grad, jit, vmap
+from primax_numpy.ops import segment_sum
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 MASK = np.array([True, False, True])
@@ -173,3 +174,30 @@ def test_fast_paths_distinguish_equal_arguments() -> None:
         assert float(pnp.var(X, ddof=1)) == pytest.approx(np.var(X, ddof=1))
         assert float(pnp.var(X)) == pytest.approx(np.var(X))
         assert pnp.all(X, 0).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "name", "mean std var sum max prod median nansum nanmean ptp count_nonzero flip".split()
+)
+def test_axes_in_any_iterable(name) -> None:
+    expected = getattr(pnp, name)(X, axis=(0, 1))
+    for axes in (np.array([0, 1]), {0: 1, 1: 2}.keys(), (i for i in range(2)), pnp.array([0, 1])):
+        np.testing.assert_array_equal(getattr(pnp, name)(X, axis=axes), expected)
+    np.testing.assert_array_equal(
+        getattr(pnp, name)(X, axis=np.array(1)), getattr(pnp, name)(X, axis=1)
+    )
+
+
+def test_shapes_for_axes_in_any_iterable() -> None:
+    y = pnp.asarray(X)
+    assert pnp.expand_dims(X, np.array([0, 1])).shape == (1, 1, 2, 3)
+    np.testing.assert_array_equal(pnp.roll(X, 1, np.array([0, 1])), np.roll(X, 1, (0, 1)))
+    for axes in (np.array([1, 0]), {1: 0, 0: 0}.keys(), (i for i in (1, 0)), pnp.array([1, 0])):
+        assert y.transpose(axes).shape == (3, 2)
+    assert pnp.transpose(X, np.array([1, 0])).shape == (3, 2)
+
+
+def test_segments_have_a_number_for_each_slice() -> None:
+    for ids in (np.array(0), np.array([[0, 1, 0], [1, 1, 0]])):
+        with pytest.raises(ValueError, match="one number for each slice"):
+            segment_sum(X, ids, 2)

@@ -100,3 +100,20 @@ def test_errors_name_the_function() -> None:
         stats.norm.cdf([0.0])
     with pytest.raises(ValueError, match=r"norm.logpdf does not support complex"):
         stats.norm.logpdf(1j)
+
+
+def test_the_density_of_beta_needs_positive_parameters() -> None:
+    for a, b in ((-1.0, 1.0), (1.0, -1.0), (0.0, 1.0)):
+        assert np.isnan(float(stats.beta.logpdf(0.5, a, b)))
+        assert np.isnan(float(stats.beta.pdf(-3.0, a, b)))
+    assert float(stats.beta.logpdf(-3.0, 2.0, 2.0)) == -np.inf
+
+
+def test_entropy_of_poisson_distributions() -> None:
+    mu = np.array([0, 1e-3, 0.5, 1, 3, 10, 20, 21, 50, 101, 250, 310, -1, np.nan])
+    expected = theirs.poisson.entropy(mu)
+    for dtype, tolerance in ((np.float32, 2e-5), (np.float64, 1e-9)):
+        with enable_x64(dtype == np.float64):
+            actual = stats.poisson.entropy(mu.astype(dtype))
+            np.testing.assert_allclose(actual, expected, tolerance, tolerance)
+    check_grads(stats.poisson.entropy, (2.5,), 1)

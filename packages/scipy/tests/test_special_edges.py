@@ -145,7 +145,7 @@ def test_hypergeometric_functions_in_special_cases() -> None:
     expected = theirs.hyp2f1(*[v.astype(np.float64) for v in (a, b, c, x)])
     expected[3] = 41.0
     np.testing.assert_allclose(special.hyp2f1(a, b, c, x), expected, 2e-5)
-    assert np.isnan(float(special.hyp2f1(1.0, 1.0, 2.0, 1.5)))
+    assert float(special.hyp2f1(1.0, 1.0, 2.0, 1.5)) == INF
     assert float(special.hyp1f1(2.0, 0.0, 1.0)) == INF
     assert float(special.hyp1f1(0.0, 1.0, 2.0)) == 1.0
     far = np.float32([-90, -60, 60, 85])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from primax_core.extend import dtypes, is_operand, typeof
@@ -51,6 +52,15 @@ def one_axis(axis: Any, ndim: int) -> int:
     return position % ndim if ndim else 0
 
 
+def several_axes(axis: Any) -> tuple[Any, ...]:
+    """The axes of an argument: one axis, or an array, a generator or another iterable of axes."""
+    if type(axis) is int:
+        return (axis,)
+    if type(axis) is tuple or (isinstance(axis, Iterable) and getattr(axis, "ndim", 1)):
+        return tuple(axis)
+    return (axis,)
+
+
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """A tuple of nonnegative axes; all of them for ``None``.
 
@@ -59,10 +69,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    requested = axis if isinstance(axis, (tuple, list)) else (axis,)
+    requested = several_axes(axis)
     axes = tuple([one_axis(a, ndim) for a in requested])
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axis': {axis}")
+        raise ValueError(f"duplicate value in 'axis': {requested}")
     return axes
 
 

@@ -11,7 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, state
 from primax_core.extend.elementwise import argument_type as typeof
 
-from ._checks import axes_of, check_arrays, converted, one_axis
+from ._checks import axes_of, check_arrays, converted, one_axis, several_axes
 from ._functions import compiled
 
 
@@ -86,7 +86,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 
 
 def _axes(name: str, axis: Any, n: int) -> tuple[int, ...]:
-    requested = axis if isinstance(axis, (tuple, list)) else (axis,)
+    requested = several_axes(axis)
     return tuple([one_axis(a, n) for a in requested])
 
 

@@ -182,8 +182,8 @@ class _Joining:
     """Join the parts of an index: numbers, arrays, and slices as ranges.
 
     A leading string ``"axis,ndim,start"`` is a directive: the axis to join along, the minimum rank
-    of the parts, and the position of the original axes in a part of raised rank. ``"r"`` makes one
-    row, ``"c"`` a column.
+    of the parts, and the position of the original axes in a part of raised rank. ``"r"`` turns a
+    vector into a row of a matrix, ``"c"`` into a column.
     """
 
     def __init__(self, axis: int, ndim: int, place: int):
@@ -192,17 +192,20 @@ class _Joining:
     def __getitem__(self, key: Any) -> Array:
         parts = list(key) if isinstance(key, tuple) else [key]
         axis, ndim, place = self._defaults
-        column = False
+        column = matrix = False
         if parts and isinstance(parts[0], str):
             word = parts.pop(0)
-            if word in ("r", "c"):
-                axis, ndim, place, column = -1, 2, -1, word == "c"
+            matrix = word in ("r", "c")
+            if matrix:
+                column = word == "c"
             else:
                 axis, ndim, place = _directive(word, self._defaults)
         if any(isinstance(p, str) for p in parts):
             raise ValueError("string directive must be placed at the beginning")
         out = concatenate([_raised(p, ndim, place) for p in parts], axis)
-        return lax.transpose(out, (1, 0)) if column else out
+        if matrix and out.ndim < 2:
+            return lax.expand_dims(out, (1 if column else 0,))
+        return out
 
 
 def _directive(word: str, default: tuple[int, int, int]) -> tuple[int, int, int]:

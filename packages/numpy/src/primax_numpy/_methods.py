@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final
 
@@ -47,10 +47,10 @@ def _reshape(
 
 def _transpose(self: Array, *args: Any) -> Array:
     """The array with permuted axes, specified as a tuple or separately; reversed by default."""
-    if not args or args == (None,):
+    if not args or (len(args) == 1 and args[0] is None):
         return _shapes.transpose(self)
-    axes = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    return _shapes.transpose(self, axes)
+    several = len(args) == 1 and isinstance(args[0], Iterable) and getattr(args[0], "ndim", 1)
+    return _shapes.transpose(self, args[0] if several else args)
 
 
 def _flatten(self: Array, order: str = "C", *, out_sharding: Any = None) -> Array:

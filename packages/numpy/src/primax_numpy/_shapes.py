@@ -15,7 +15,7 @@ from primax_core.extend import Array, FastPath, Tracer
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 
-from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis
+from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis, several_axes
 from ._creation import asarray, placed
 from ._functions import compiled
 
@@ -273,7 +273,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 def expand_dims(a: Any, axis: Any) -> Array:
     """The array with new axes of size 1 at positions of the result."""
     check_arrays("expand_dims", a)
-    positions = axis if isinstance(axis, (tuple, list)) else (axis,)
+    positions = several_axes(axis)
     n = typeof(a).ndim + len(positions)
     return lax.expand_dims(converted(a), axes_of(tuple(positions), n))
 

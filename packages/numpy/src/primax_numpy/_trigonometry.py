@@ -138,14 +138,25 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     """
     x, y = broadcast_together(*real_pair("hypot", x1, x2, ValueError))
     a, b = lax.abs(x), lax.abs(y)
-    large: Any = lax.max(a, b)
-    small: Any = lax.min(a, b)
-    origin = large == 0
-    ratio = small / lax.select(origin, lax.full_like(large, 1), large)
-    length = large * lax.sqrt(1 + ratio * ratio)
-    length = lax.select(origin, lax.sqrt(large * small), length)  # not differentiable at the origin
+    length = _length(a, b)
     endless = lax.bitwise_or(a == np.inf, b == np.inf)
     return lax.select(endless, lax.full_like(length, np.inf), length)
+
+
+def _length(a: Any, b: Any) -> Any:
+    """``sqrt(a * a + b * b)`` of nonnegative numbers, scaled by a power of two if they are very
+    large or small."""
+    dtype = typeof(a).dtype
+    if dtype.itemsize < 4:
+        length = _length(*[lax.convert_element_type(v, np.float32) for v in (a, b)])
+        return lax.convert_element_type(length, dtype)
+    low, high, down, up = (-400, 500, -600, 600) if dtype.itemsize == 8 else (-40, 60, -66, 80)
+    larger = lax.stop_gradient(lax.max(a, b))
+    one = lax.full_like(a, 1)
+    scale: Any = lax.select(larger < 2.0**low, one * 2.0**up, one)
+    scale = lax.select(larger > 2.0**high, one * 2.0**down, scale)
+    x, y = a * scale, b * scale
+    return lax.sqrt(x * x + y * y) / scale
 
 
 @elementwise

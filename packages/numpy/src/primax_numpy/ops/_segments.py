@@ -115,7 +115,7 @@ def _segments(name, data, ids, count, sorted_, unique, bucket_size, mode) -> Arr
         raise TypeError(f"{name}: segment_ids must be integers, got {i.dtype.name}")
     if name in ("segment_sum", "segment_prod") and x.dtype == np.bool_:
         raise TypeError(f"{name} does not accept booleans: convert the data to integers first")
-    if x.shape[: i.ndim] != i.shape or i.ndim > 1:
+    if x.shape[: i.ndim] != i.shape or i.ndim > 1 or i.ndim < min(x.ndim, 1):
         raise ValueError(
             f"{name}: segment_ids must have one number for each slice of the data, got shapes "
             f"{i.shape} and {x.shape}"

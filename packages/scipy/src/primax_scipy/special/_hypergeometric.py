@@ -208,7 +208,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
         gap > 0, _gamma_ratio([c, choose(gap > 0, gap, one)], [c - a, c - second]), np.inf
     )
     out = choose(high, beyond, choose(~ends & (z == 1), at_one, series))
-    out = factor * choose(~ends & (z > 1), np.nan, out)
+    out = factor * choose(~ends & (z > 1), np.inf, out)
     pole = _ends(c) & ~((_ends(a) & (a >= c)) | (_ends(b) & (b >= c)))
     out = choose(pole, np.inf, choose((x == 0) | (a == 0) | (b == 0), one, out))
     return choose((a != a) | (b != b) | (c != c) | (x != x), np.nan, out)
@@ -221,7 +221,7 @@ _two_one = _by_parameters(_gauss, lambda a, b, c, x: a * b / c * _two_one(a + 1,
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss hypergeometric function, for real numbers.
 
-    It is NaN for ``x > 1``, where it is complex unless the series terminates. It is accurate for
+    It is infinite for ``x > 1`` unless the series terminates. It is accurate for
     parameters of moderate size; precision is lost if ``c - a - b`` is close to an integer and
     ``x`` close to 1.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax_core import lax
 from primax_core.extend import Array
 
@@ -20,10 +22,10 @@ def _standard(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[
 
 @distribution_function
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """Log-density; ``-inf`` outside the support."""
+    """Log-density; ``-inf`` outside the support, NaN for parameters that are not positive."""
     between, y, z, a, b, scale = _standard("beta.logpdf", x, a, b, loc, scale)
     value = _xlogy(a - 1, y) + _xlog1py(b - 1, -y) - _betaln(a, b) - lax.log(scale)
-    return inside(between, value, z)
+    return lax.select((a <= 0) | (b <= 0), lax.full_like(z, np.nan), inside(between, value, z))
 
 
 @distribution_function
