@@ -19,7 +19,7 @@ class Effort:
     __slots__ = ("left",)
 
     def __init__(self, left: float):
-        self.left = left
+        self.left: float = left
 
     def steps(self, size: int) -> Iterator[None]:
         """Yield before each step on a table of a size, while steps are left."""

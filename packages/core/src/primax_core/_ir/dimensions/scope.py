@@ -38,7 +38,7 @@ class SymbolicScope:
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
         self.constraints_str: tuple[str, ...] = tuple(constraints_str)
-        self.effort = Effort(_effort)
+        self.effort: Effort = Effort(_effort)
         self.known: dict[Factor, Any] = {}
         self.replaced: dict[Monomial, tuple[int, Any]] = {}
         self.facts: list[Any] = []
