@@ -182,11 +182,13 @@ def run_tape_for(
     for node in reversed(reduced):
         mask = tuple([t in needed for t in node.inputs])
         node_cts = [cts.pop(t, None) for t in node.outputs]
+        inputs_of: Sequence[Tangent] = node.inputs
         if node.backward is not None or all(mask):
-            more = run_tape_backwards([node], dict(zip(node.outputs, node_cts)), node.inputs)
+            inputs_of = list(dict.fromkeys(inputs_of))  # cotangents of equal inputs are added
+            more = run_tape_backwards([node], dict(zip(node.outputs, node_cts)), inputs_of)
         else:
             more = _some_cotangents(node, node_cts, mask)
-        for t, c in zip(node.inputs, more):
+        for t, c in zip(inputs_of, more):
             if c is not None:
                 cts[t] = c if t not in cts else add_tangents(cts[t], c)
     return [cts.get(t) if t in needed else None for t in inputs]

@@ -475,6 +475,24 @@ class TestCustomRules:
         close(q[...], X3 * 2)
 
 
+def test_gradients_of_repeated_operands_beside_unwanted_ones():
+    w, x = np.float32(3), np.float32(2)
+    dot = px.jit(lambda a, b, c: lax.mul(lax.mul(a, b), c))
+    for fun in (
+        lambda w, x: lax.mul(lax.mul(w, w), x),
+        lambda w, x: lax.mul(w, lax.mul(w, x)),
+        lambda w, x: dot(w, w, x),
+        lambda w, x: dot(w, x, w),
+        lambda w, x: lax.add(lax.mul(w, lax.mul(w, x)), lax.mul(x, w)),
+    ):
+        pull = px.vjp(fun, w, x)[1]
+        expected = pull(np.float32(1))
+        out = pull.with_refs(ad.GradValue(), ad.DontWant())(np.float32(1))
+        assert float(out[0]) == float(expected[0])
+        out = pull.with_refs(ad.DontWant(), ad.GradValue())(np.float32(1))
+        assert float(out[1]) == float(expected[1])
+
+
 @pytest.mark.parametrize("jitted", [False, True])
 def test_unwanted_gradients_are_not_computed(jitted):
     x, w = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
