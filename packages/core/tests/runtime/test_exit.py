@@ -147,3 +147,16 @@ def test_a_barrier_does_not_wait_for_effects_started_later():
         print("over")
     """
     assert end_of(code) == "over"
+
+
+def test_exit_handlers_called_by_a_program_leave_its_threads_alone():
+    code = """
+        import atexit
+        later = threading.Event()
+        threading.Thread(target=lambda: (later.wait(), print("alive", flush=True))).start()
+        heavy(x)
+        atexit._run_exitfuncs()  # drops the handlers; the daemons below need the library's
+        later.set()
+        daemons(lambda n: heavy(x))
+    """
+    assert end_of(code) == "alive"

@@ -96,6 +96,11 @@ def _end(ident: int) -> None:
 
 
 def _end_threads() -> None:
+    """End the threads inside the library, if the interpreter itself calls this at its end."""
+    if sys._getframe().f_back is not None:
+        # ``atexit._run_exitfuncs()``, which tests of exit handlers call, also drops all handlers.
+        threading._register_atexit(atexit.register, _end_threads)  # type: ignore[attr-defined]
+        return
     writer.finish_at_exit()  # its thread is inside the library too
     interpreter.ends = True
     if len(sys._current_frames()) > 1:
