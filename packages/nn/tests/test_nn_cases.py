@@ -16,6 +16,7 @@ from test_support import (
     Case,
     assert_close,
     check_derivatives,
+    check_settings,
     fixing,
     largest,
     numbered,
@@ -92,3 +93,8 @@ def test_derivatives(case: Case) -> None:
     some = [args[i] for i in at]
     limits = {"rtol": 1e-4, "atol": 1e-4, "value_rtol": 1e-12}
     check_derivatives(fun, *some, order=case.order, step=None, **limits)
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_settings(case: Case) -> None:
+    check_settings(case, nn)

@@ -14,6 +14,7 @@ from primax_core import Array, grad, jacrev, jit, vmap
 from primax_core.dtypes import TypePromotionError
 from primax_core.errors import ConcretizationTypeError
 from primax_numpy import random
+from test_support import check_call
 
 KEY = random.key(42)
 A = np.float32([0.3, 1.0, 2.5])
@@ -98,6 +99,11 @@ def test_recorded_numbers(name: str) -> None:
     np.testing.assert_allclose(
         actual.ravel(), expected, rtol=3e-6 if actual.dtype.kind == "f" else 0
     )
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_numbers_without_implicit_promotion(name: str) -> None:
+    check_call(RECORDED[name][0], KEY)
 
 
 @pytest.mark.parametrize("name", ["gamma", "poisson", "binomial", "choice", "dirichlet", "ball"])

@@ -10,7 +10,15 @@ from special_cases import CASES
 
 from primax_core import enable_x64, jit, tree, vmap
 from primax_scipy import special
-from test_support import Case, assert_close, check_derivatives, fixing, largest, numbered
+from test_support import (
+    Case,
+    assert_close,
+    check_derivatives,
+    check_settings,
+    fixing,
+    largest,
+    numbered,
+)
 
 NAMES = numbered(CASES)
 ULPS = 64
@@ -46,6 +54,12 @@ def test_compiled_and_mapped(case: Case) -> None:
     for other in (jit(fun)(*args), vmap(fun)(*args)):
         options = {"rtol": 1e-4, "atol": 1e-6, "check_dtype": True}
         assert_close(tree.leaves(eager), tree.leaves(other), **options)
+
+
+@pytest.mark.rotate()
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_settings(case: Case) -> None:
+    check_settings(case, special)
 
 
 SMOOTH = [c for c in CASES if c.differentiated()]

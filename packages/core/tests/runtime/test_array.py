@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from primax_core import Array, errors, typeof
+from primax_core import Array, errors, lax, typeof
 from primax_core._api.transfer import device_put, live_arrays
 from primax_core._base.config import enable_x64
 from primax_core._ir import dtypes
@@ -121,6 +121,14 @@ def test_every_dtype_is_put_and_read(dtype, shape):
             assert repr([r.tolist() for r in x]) == repr(values.tolist())
             assert all(r.dtype == dtype and r.shape == shape[1:] for r in x)
         assert repr(x) and str(x)
+
+
+def test_arrays_with_more_axes_than_numpy_permits():
+    x = lax.full((1,) * 70, 2.0, np.float32)
+    assert repr(x) == str(x) == f"Array(shape={x.shape}, dtype=float32)"
+    for convert in (np.asarray, ArrayImpl.tolist):
+        with pytest.raises(ValueError, match=r"70 axes has no NumPy values.*at most 64 axes.*Resh"):
+            convert(x)
 
 
 def test_conversion_to_numpy():

@@ -21,5 +21,8 @@ from .comparison import tolerance as tolerance
 from .comparison import wide as wide
 from .derivatives import check_derivatives as check_derivatives
 from .derivatives import numerical_gradient as numerical_gradient
+from .settings import SETTINGS as SETTINGS
+from .settings import check_call as check_call
+from .settings import check_settings as check_settings
 from .transformations import check_batches as check_batches
 from .transformations import check_compiled as check_compiled

@@ -161,7 +161,9 @@ def _static(
     check_arrays(name, *bounds)
     avals = [typeof(b) for b in bounds]
     pairs = [(b.dtype, b.weak_type) for b in avals]
-    computed, _ = dtypes.lattice_result((*pairs, (_FLOAT(), True)))
+    joint = dtypes.lattice_result(tuple(pairs))
+    # Integer bounds become floats also under strict promotion.
+    computed, _ = dtypes.lattice_result((joint, (_FLOAT(), True)), mode="standard")
     rank = len(broadcast_shapes(*[b.shape for b in avals[:2]]))
     return {
         "num": count,
@@ -208,16 +210,19 @@ def _bounds(start, stop, computed):
 
 def _from_to(a, b, num: int, endpoint: bool):
     """Evenly spaced numbers along a new first axis; the last one is exact."""
+    last = lax.expand_dims(b, (0,))
+    if a.ndim:
+        a, b = lax.expand_dims(a, (0,)), last
     gaps = max_dim(num - 1 if endpoint else num, 1)
     count = num - 1 if endpoint and num > 1 else num
     real = dtypes.finfo(a.dtype).dtype
-    places = lax.reshape(lax.iota(real, count), (count,) + (1,) * a.ndim)
+    places = lax.reshape(lax.iota(real, count), (count,) + (1,) * (last.ndim - 1))
     ramp = lax.convert_element_type(places / size_as(gaps, real), a.dtype)
     one = np.ones((), a.dtype)[()]
     ascent = (b / size_as(gaps, a.dtype)) * lax.convert_element_type(places, a.dtype)
     out = a * (one - ramp) + ascent
     if endpoint and num > 1:
-        out = lax.concatenate([out, lax.expand_dims(b, (0,))], 0)
+        out = lax.concatenate([out, last], 0)
     return out
 
 

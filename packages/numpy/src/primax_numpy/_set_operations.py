@@ -242,7 +242,8 @@ def _is_in(x: Any, y: Any, method: str) -> Any:
 @compiled("invert", "method")
 def _isin(element, test_elements, *, invert, method):
     x, y = promoted("isin", element, test_elements, any_number)
-    mask = _is_in(x, _flat(y), method)
+    # The comparison of two weak types has a weak type, which booleans must not have.
+    mask = lax.convert_element_type(_is_in(x, _flat(y), method), np.bool_)
     return lax.bitwise_not(mask) if invert else mask
 
 

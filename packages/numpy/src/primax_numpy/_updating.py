@@ -156,6 +156,8 @@ def _hints_of(operation: str, hints: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operand_of(values: Any, dtype: Any) -> Any:
+    if type(values) is bool and dtype.kind in "iu":
+        return dtype.type(values)
     if type(values) is int and not -(2**31) <= values < 2**31 and dtype.kind in "iu":
         info = np.iinfo(dtype)
         return dtype.type(values) if info.min <= values <= info.max else values

@@ -16,7 +16,7 @@ from .._trace.array import Array
 from .._trace.core import ODD_CHARS
 from .._trace.donation import notify_donation
 from . import devices as _devices, guards, interchange
-from .array_text import deleted_text, format_of, repr_of
+from .array_text import NUMPY_AXES, deleted_text, format_of, repr_of, unshaped
 from .buffers import copy_raw, move_raw, put_raw
 from .failures import raise_explained
 from .jaxlib_errors import JaxRuntimeError
@@ -248,6 +248,8 @@ class ArrayImpl(Array):
             return to_host(self._buf)
         except JaxRuntimeError as e:
             raise_explained(e)
+        except ValueError as e:
+            raise unshaped(self._spec.aval, e) from None
 
     @property
     def _value(self) -> np.ndarray:
@@ -395,10 +397,10 @@ class ArrayImpl(Array):
         aval = self._spec.aval
         if isinstance(aval.dtype, dtypes.ExtendedDType):
             return aval.dtype.repr_of(self)
-        return repr_of(aval, self._value)
+        return repr_of(aval, self._value if aval.ndim <= NUMPY_AXES else None)
 
     def __str__(self) -> str:
-        if isinstance(self._spec.aval.dtype, dtypes.ExtendedDType):
+        if isinstance(self.dtype, dtypes.ExtendedDType) or self.ndim > NUMPY_AXES:
             return repr(self)
         return str(self._value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,10 +10,25 @@ from .._ir.avals import ShapedArray
 
 _OPEN = "Array("
 
+# The largest number of axes of a buffer in Python, and of an array in NumPy 2.
+NUMPY_AXES: Final = 64
 
-def repr_of(aval: ShapedArray, value: np.ndarray) -> str:
-    """``Array([0., 1.], dtype=float32)``."""
+
+def unshaped(aval: ShapedArray, error: ValueError) -> ValueError:
+    """The error of a conversion to NumPy, explained if the array has too many axes."""
+    if aval.ndim <= NUMPY_AXES:
+        return error
+    return ValueError(
+        f"an array with {aval.ndim} axes has no NumPy values: NumPy permits at most {NUMPY_AXES} "
+        f"axes. Reshape it to fewer axes first. Its shape is {aval.shape}."
+    )
+
+
+def repr_of(aval: ShapedArray, value: np.ndarray | None) -> str:
+    """``Array([0., 1.], dtype=float32)``; without values ``Array(shape=..., dtype=...)``."""
     tail = f"dtype={aval.dtype.name}{', weak_type=True' if aval.weak_type else ''})"
+    if value is None:
+        return f"{_OPEN}shape={aval.shape}, {tail}"
     if aval.size:
         body = np.array2string(value, separator=", ", prefix=_OPEN, suffix=",")
     else:

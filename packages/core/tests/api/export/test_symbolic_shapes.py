@@ -56,6 +56,15 @@ def test_syntax_errors_point_at_the_position(text, part, place):
         assert said.splitlines()[-1] == "  " + " " * place + "^"
 
 
+def test_deeply_nested_text():
+    nested = lambda n, text="a": "mod(" * n + text + ", 7)" * n
+    assert len(symbolic_shape(nested(32))) == 1
+    for depth in (33, 400):
+        with pytest.raises(ValueError, match="expected at most 32 nested operations, found '\\('"):
+            symbolic_shape(nested(depth))
+    assert symbolic_shape("-" * 2000 + "3") == (3,)
+
+
 LIKE = [
     ("_, a", (3, 4), "(3, a)"), ("...", (3, 4), "(3, 4)"), ("a, ...", (3, 4), "(a, 4)"),
     ("a, _, ...", (2, 3, 4, 5), "(a, 3, 4, 5)"), (None, (3, 4), "(3, 4)"), ("a", (3, 4), "(a,)"),

@@ -107,7 +107,7 @@ def weights_of(
     if method is ResizeMethod.AREA:
         weights = _overlaps(xp, size, out_size, 1 / scale, shift)
         return _normalized(xp, weights, True)
-    places = (xp.arange(out_size, dtype=dtype) + 0.5 - shift) / scale - 0.5
+    places = (xp.arange(out_size, dtype=dtype)[None, :] + 0.5 - shift) / scale - 0.5
     if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
         return _repeating(xp, size, places)
     distance = xp.abs(places - xp.arange(size, dtype=dtype)[:, None])
@@ -134,14 +134,14 @@ def _repeating(xp, size: int, places):
 
 def _normalized(xp, weights, counts):
     """Weights of sum 1, or zero where ``counts`` is false or the weights nearly cancel."""
-    total = weights.sum(0)
+    total = weights.sum(0, keepdims=True)
     counts = counts & (xp.abs(total) > 1000 * float(dtypes.finfo(weights.dtype).eps))
     return xp.where(counts, weights / xp.where(counts, total, 1), 0)
 
 
 def _overlaps(xp, size: int, out_size: int, inverse, shift):
     """Overlap lengths of input and output elements."""
-    starts = (xp.arange(out_size, dtype=inverse.dtype) - shift) * inverse
+    starts = (xp.arange(out_size, dtype=inverse.dtype)[None, :] - shift) * inverse
     ends = starts + inverse
     left = xp.arange(size, dtype=inverse.dtype)[:, None]
     low = xp.maximum(left, xp.minimum(starts, ends))

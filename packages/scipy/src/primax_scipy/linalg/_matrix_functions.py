@@ -193,7 +193,7 @@ def _rsf2csf(t, z):
         gap = pnp.where(pnp.abs(up) >= pnp.abs(down), up, down)
         size = lax.sqrt(pnp.abs(gap) ** 2 + pnp.abs(block[1, 0]) ** 2)
         live = pnp.abs(block[1, 0]) > 0
-        size = pnp.where(live, size, 1)
+        size = _complex(pnp.where(live, size, 1))
         c = pnp.where(live, gap / size, 1)
         s = pnp.where(live, block[1, 0] / size, 0)
         g = pnp.stack([pnp.stack([pnp.conj(c), pnp.conj(s)]), pnp.stack([-s, c])])

@@ -266,7 +266,8 @@ def _leslie(f, s):
     batch = lax.broadcast_shapes(typeof(f).shape[:-1], typeof(s).shape[:-1])
     top = pnp.broadcast_to(f, (*batch, n))[..., None, :]
     s = pnp.broadcast_to(s, (*batch, n - 1))
-    rows = s[..., :, None] * pnp.eye(n - 1, n, dtype=typeof(f).dtype)
+    diagonal = pnp.broadcast_to(pnp.eye(n - 1, n, dtype=typeof(f).dtype), (*batch, n - 1, n))
+    rows = s[..., :, None] * diagonal
     return pnp.concatenate([top, rows], -2)
 
 

@@ -37,6 +37,7 @@ def _first_quadrant(z: Any) -> Any:
     middle, edge = _squares(n + 1, step, 0.5), _squares(n + 1, step, 1.0)
     for (t0, w0), (t1, w1) in zip(middle, edge):
         t, w = (choose(midpoint, lax.full_like(x, a), b) for a, b in ((t0, t1), (w0, w1)))
+        t, w = (lax.convert_element_type(v, square.dtype) for v in (t, w))
         total = total + w / (square - t)
     safe = choose(midpoint, lax.full_like(z, 1), choose(z == 0, lax.full_like(z, 1), z))
     scale = lax.complex(lax.full_like(x, 0.0), lax.full_like(x, 2 * step / math.pi))
@@ -49,7 +50,7 @@ def _first_quadrant(z: Any) -> Any:
     waves = lax.complex(growth * lax.cos(angle), growth * lax.sin(angle))
     bell = _twice_bell(choose(high, lax.full_like(z, 0), z))
     sign = choose(midpoint, lax.full_like(x, 1.0), -1.0)
-    bottom = 1 + sign * waves
+    bottom = 1 + lax.convert_element_type(sign, waves.dtype) * waves
     bottom = choose((bottom == 0) | high, lax.full_like(z, 1), bottom)
     return sums + choose(high, lax.full_like(z, 0), bell / bottom)
 

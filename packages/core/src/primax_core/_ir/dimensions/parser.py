@@ -19,6 +19,9 @@ _OPERATIONS = {
     "min": min_dim,
 }
 
+# Nesting that is parsed, compared and printed within Python's recursion limit.
+_DEPTH = 32
+
 
 class _Parser:
     """Parser of one text; ``like`` are the sizes for placeholders."""
@@ -32,6 +35,7 @@ class _Parser:
             self.tokens.append((kind, match.group(group), match.start(group)))
         self.tokens.append(("end", "the end", len(text)))
         self.at = 0
+        self.depth = 0
         self.dims: list[Any] = []
 
     def fail(self, expected: str, actual: str | None = None) -> NoReturn:
@@ -122,8 +126,13 @@ class _Parser:
         return value
 
     def power(self) -> Any:
-        if self.take("-"):
-            return -self.power()
+        negative = False
+        while self.take("-"):
+            negative = not negative
+        value = self.positive_power()
+        return -value if negative else value
+
+    def positive_power(self) -> Any:
         base = self.atom()
         if self.take("^"):
             kind, text, _ = self.tokens[self.at]
@@ -154,11 +163,15 @@ class _Parser:
         if operation is None:
             self.at -= 1
             self.fail("an operation (floordiv, mod, max or min)")
+        if self.depth == _DEPTH:
+            self.fail(f"at most {_DEPTH} nested operations")
+        self.depth += 1
         self.at += 1
         x = self.expression()
         self.expect(",", "',' or an operator")
         y = self.expression()
         self.expect(")", "')' or an operator")
+        self.depth -= 1
         return operation(x, y)
 
 

@@ -66,7 +66,7 @@ def inside(indices: Any, shape: Sequence[int]) -> Any:
 
 def normal(indices: Any, shape: Sequence[int]) -> Any:
     """Nonnegative indices; those of padding equal the shape."""
-    limits = np.asarray(shape, typeof(indices).dtype)
+    limits = np.asarray([shape], typeof(indices).dtype)
     counted = pnp.where(indices < 0, indices + limits, indices)
     return pnp.where(inside(indices, shape)[:, None], counted, limits)
 
@@ -208,7 +208,7 @@ def _without_zeros(data: Any, indices: Any, shape: tuple[int, ...], remove_zeros
     if not remove_zeros or not shape:
         return indices
     occupied = pnp.any(data != 0, axis=tuple(range(1, typeof(data).ndim)))
-    return pnp.where(occupied[:, None], indices, np.asarray(shape, typeof(indices).dtype))
+    return pnp.where(occupied[:, None], indices, np.asarray([shape], typeof(indices).dtype))
 
 
 def _firsts(group: Any) -> Any:

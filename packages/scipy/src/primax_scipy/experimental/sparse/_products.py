@@ -105,11 +105,11 @@ def _multiply_sparse(
     nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     sparse, sparse2 = shape[nb : nb + ns], other[nb : nb + ns]
     data2, indices2 = spread(data2, indices2, shape[:nb])
-    varies = np.array([a == b for a, b in zip(sparse, sparse2)], np.bool_)
+    varies = np.array([[a == b for a, b in zip(sparse, sparse2)]], np.bool_)
 
     def one(data: Any, indices: Any, data2: Any, indices2: Any) -> Any:
         nse, nse2 = typeof(data).shape[0], typeof(data2).shape[0]
-        limits = np.asarray(sparse2, typeof(indices).dtype)
+        limits = np.asarray([sparse2], typeof(indices).dtype)
         within = inside(indices, sparse)[:, None]
         indices = pnp.where(within, pnp.where(varies, normal(indices, sparse), 0), limits)
         both = pnp.concatenate([indices, normal(indices2, sparse2)])
@@ -369,11 +369,11 @@ def _dot_sparse(
 
     def one(data: Any, indices: Any, data2: Any, indices2: Any) -> tuple[Any, Any]:
         places, places2 = normal(indices, lhs), normal(indices2, rhs)
-        within = inside(places, lhs)[:, None] & inside(places2, rhs)
+        within = inside(places, lhs)[:, None] & inside(places2, rhs)[None]
         meet = within
         for a, b in met:
-            meet = meet & (places[:, None, a] == places2[:, b])
-        products = masked(data[:, None] * data2, meet).reshape(-1)
+            meet = meet & (places[:, None, a] == places2[None, :, b])
+        products = masked(data[:, None] * data2[None], meet).reshape(-1)
         pairs = typeof(meet).shape
         left = [pnp.broadcast_to(places[:, None, k], pairs) for k in outer]
         right = [pnp.broadcast_to(places2[None, :, k], pairs) for k in free2]
@@ -427,7 +427,7 @@ def _dot_at(a: Any, b: Any, indices: Any, *, dims: Dimensions, shape: tuple[int,
     def rows(x: Any, batch: Any, contracted: Any, columns: list[int]) -> Any:
         outer = [*batch, *free(x, (*contracted, *batch))]
         x = lax.transpose(x, [*outer, *contracted])
-        limits = np.asarray(typeof(x).shape[: len(outer)], typeof(indices).dtype)
+        limits = np.asarray([typeof(x).shape[: len(outer)]], typeof(indices).dtype)
         places = pnp.where(within[:, None], chosen(indices, columns), limits)
         gathered_rows = gathered(x, places)
         return gathered_rows.reshape(typeof(gathered_rows).shape[0], -1)

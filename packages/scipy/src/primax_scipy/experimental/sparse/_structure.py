@@ -166,7 +166,7 @@ def _broadcast(
                 )
             out_columns.append(column)
         within = pnp.repeat(within, repeats, total_repeat_length=nse * repeats)
-        limits = np.array([shape[d] for d in sparse], typeof(indices).dtype)
+        limits = np.array([[shape[d] for d in sparse]], typeof(indices).dtype)
         out = (
             pnp.where(within[:, None], pnp.stack(out_columns, 1), limits)
             if out_columns
@@ -241,10 +241,11 @@ def _concatenate(
     for (d, i), s in zip(parts, shapes):
         places = mapped(partial(normal, shape=s[nb : nb + ns]), nb)(i)
         if dimension < nb + ns:
-            shift = np.zeros(ns, typeof(i).dtype)
-            shift[dimension - nb] = start
+            rows = (1,) * (nb + 1)
+            shift = np.zeros((*rows, ns), typeof(i).dtype)
+            shift[..., dimension - nb] = start
             within = mapped(partial(inside, shape=s[nb : nb + ns]), nb)(places)
-            limits = np.asarray(sparse, typeof(i).dtype)
+            limits = np.reshape(np.asarray(sparse, typeof(i).dtype), (*rows, ns))
             places = pnp.where(within[..., None], places + shift, limits)
         else:
             axis = dimension - ns + 1
@@ -402,7 +403,7 @@ def _reshape(
                 out_columns[axis], linear = linear % size, linear // size
         if not out_columns:  # without indices padding cannot be marked
             return masked(data, within), lax.full((nse, 0), 0, typeof(indices).dtype)
-        limits = np.asarray(sparse, typeof(indices).dtype)
+        limits = np.asarray([sparse], typeof(indices).dtype)
         return data, pnp.where(within[:, None], pnp.stack(out_columns, 1), limits)
 
     return mapped(one, len(batch))(data, indices)
@@ -443,7 +444,7 @@ def _without(data: Any, indices: Any, *, shape: tuple[int, ...], dropped: tuple[
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         within = inside(indices, sparse)
-        limits = np.asarray(sparse, typeof(indices).dtype)
+        limits = np.asarray([sparse], typeof(indices).dtype)
         places = pnp.where(within[:, None], indices, limits)
         return masked(data, within), chosen(places, remaining)
 
@@ -546,14 +547,14 @@ def _slice(
     if not ns or (start[at], limit[at], steps[at]) == ((0,) * ns, shape[at], (1,) * ns):
         return data, indices
     dtype = typeof(indices).dtype
-    first, last, step = (np.asarray(part[at], dtype) for part in (start, limit, steps))
-    new = tuple(int(n) for n in (last - first + step - 1) // step)
+    first, last, step = (np.asarray([part[at]], dtype) for part in (start, limit, steps))
+    new = tuple(int(n) for n in ((last - first + step - 1) // step)[0])
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, shape[at])
         hit = (places >= first) & (places < last) & ((places - first) % step == 0)
         within = pnp.all(hit, axis=1)
-        places = pnp.where(within[:, None], (places - first) // step, np.asarray(new, dtype))
+        places = pnp.where(within[:, None], (places - first) // step, np.asarray([new], dtype))
         return fitted(masked(data, within), places, new)
 
     return mapped(one, nb)(data, indices)
@@ -605,11 +606,11 @@ def _dynamic_slice(
     if not ns or sizes[at] == shape[at]:
         return data, indices
     dtype = typeof(indices).dtype
-    first = pnp.stack(starts[at]).astype(dtype)
+    first = pnp.stack(starts[at]).astype(dtype)[None]
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, shape[at]) - first
-        limits = np.asarray(sizes[at], dtype)
+        limits = np.asarray([sizes[at]], dtype)
         within = pnp.all((places >= 0) & (places < limits), axis=1)
         places = pnp.where(within[:, None], places, limits)
         return fitted(masked(data, within), places, sizes[at])
@@ -636,11 +637,11 @@ def _rev(data: Any, indices: Any, *, shape: tuple[int, ...], dimensions: tuple[i
     dense = tuple(d - ns + 1 for d in dimensions if d >= nb + ns)
     data, indices = lax.rev(data, (*batch, *dense)), lax.rev(indices, batch)
     sparse = shape[nb : nb + ns]
-    reversed_ = np.array([d in dimensions for d in range(nb, nb + ns)])
+    reversed_ = np.array([[d in dimensions for d in range(nb, nb + ns)]])
 
     def one(indices: Any) -> Any:
         places = normal(indices, sparse)
-        last = np.asarray(sparse, typeof(indices).dtype) - 1
+        last = np.asarray([sparse], typeof(indices).dtype) - 1
         flip = reversed_ & inside(places, sparse)[:, None]
         return pnp.where(flip, last - places, places)
 

@@ -139,8 +139,9 @@ def _more_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
     def at(data: Any, indices: Any, place: Any) -> tuple[Any, Any]:
         """The elements of one new batch element; the others become padding."""
         indices = normal(indices, sparse)
-        here = pnp.all(indices[:, :moved] == place, axis=1) & inside(indices, sparse)
-        rest = pnp.where(here[:, None], indices[:, moved:], np.asarray(sparse[moved:], place.dtype))
+        here = pnp.all(indices[:, :moved] == place[None], axis=1) & inside(indices, sparse)
+        limits = np.asarray([sparse[moved:]], place.dtype)
+        rest = pnp.where(here[:, None], indices[:, moved:], limits)
         return fitted(masked(data, here), rest, sparse[moved:])
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
