@@ -10,7 +10,7 @@ from typing import Any
 from .._base import errors, monitoring
 from .._base.digest import digest
 from .._ir import rules as rule_kinds
-from .._ir.dtypes import canonicalize_dtype
+from .._ir.dtypes import narrowed
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
 from .._runtime.layouts import Layout, mode_of
@@ -166,7 +166,7 @@ class LoweringContext:
             function = _private_function(self, jaxpr, self.unique(name), consts)
             self.functions[jaxpr] = function
         callee = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
-        operands = [_const_value(self, c) for c in consts.values()] if consts else []
+        operands = [_const_value(self, c, c.aval) for c in consts.values()] if consts else []
         return function.type.results, callee, operands
 
     def passed_consts(self, jaxpr: Jaxpr) -> dict[int, Any]:
@@ -199,7 +199,7 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
     """Emit the equations of a jaxpr at the current insertion point."""
     env: dict[Any, ir.Value] = dict(zip(jaxpr.invars, args))
     for var, const in zip(jaxpr.constvars, jaxpr.consts):
-        env[var] = _const_value(ctx, const)
+        env[var] = _const_value(ctx, const, var.aval)
     literals: dict[Any, ir.Value] = {}
 
     def read(v):
@@ -284,7 +284,7 @@ def fitted_results(eqn: Any, out: Any) -> Any:
     return [fitted(x, v.aval) for x, v in zip(out, eqn.outvars, strict=True)]
 
 
-def _const_value(ctx: LoweringContext, const) -> ir.Value:
+def _const_value(ctx: LoweringContext, const, aval) -> ir.Value:
     hoisted = ctx.hoisted.get(id(const))
     if hoisted is not None:
         return hoisted
@@ -297,8 +297,10 @@ def _const_value(ctx: LoweringContext, const) -> ir.Value:
             f"enclosing function: pass it as an argument.\n{const._origin()}"
         )
     value = stored_value(const)
-    dtype = canonicalize_dtype(value.dtype)
-    return constant(value.astype(dtype) if dtype != value.dtype else value)
+    # The type is that of the trace: 64-bit types may be enabled there and disabled here.
+    if value.dtype != aval.dtype and narrowed(value.dtype) == aval.dtype:
+        value = value.astype(aval.dtype)
+    return constant(value)
 
 
 def _private_function(ctx: LoweringContext, jaxpr: Jaxpr, name: str, consts: dict[int, Any]):

@@ -24,7 +24,7 @@ from . import arithmetic as b
 from .broadcasting import full
 from .comparison import lt
 from .conversion import convert
-from .elementwise import accepts, same_dtypes
+from .elementwise import accepts, same_dtypes, scalar_of
 from .gathering import gather
 from .index_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from .joining import concatenate
@@ -163,7 +163,7 @@ def _check_index_types(name: str, avals: Sequence[ShapedArray]) -> None:
 def _from_front(index: Any, n: int, dtype: Any = None) -> Any:
     """A computed index, converted to an index from the front, in a dtype or its own."""
     own = typeof(index).dtype
-    negative = lt(index, own.type(0))
+    negative = lt(index, scalar_of(own, 0))
     strong = convert(index, dtype or own)
     index = strong if dtype else index
     return select_n(negative, index, b.add(strong, _size_as(n, dtype or own)))
@@ -171,7 +171,7 @@ def _from_front(index: Any, n: int, dtype: Any = None) -> Any:
 
 def _size_as(n: Any, dtype: Any) -> Any:
     """A size converted to a dtype."""
-    return convert(n.as_value(), dtype) if isinstance(n, Dimension) else dtype.type(n)
+    return convert(n.as_value(), dtype) if isinstance(n, Dimension) else scalar_of(dtype, n)
 
 
 def _reaches_beyond(n: Any, dtype: Any) -> bool:
@@ -197,7 +197,7 @@ def _from_front_all(indices, shape, wrap) -> list:
 
 
 def _at_least_zero(index: Any) -> Any:
-    zero = typeof(index).dtype.type(0)
+    zero = scalar_of(typeof(index).dtype, 0)
     return select_n(lt(index, zero), convert(index, typeof(index).dtype), zero)
 
 
@@ -300,7 +300,7 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
 
 def _zero_index(indices: Sequence) -> Any:
     dtype = typeof(indices[0]).dtype if indices else np.dtype(np.int32)
-    return dtype.type(0)
+    return scalar_of(dtype, 0)
 
 
 def _index_vectors(indices: Sequence, dims: Sequence, axis) -> Array:
@@ -427,7 +427,7 @@ def _start_along(operand: Any, start: Any, axis: int) -> tuple[list, int]:
     aval = typeof(start)
     if aval.shape:
         raise TypeError(f"start_indices arguments to dynamic_slice must be scalars, got {aval}")
-    zero = aval.dtype.type(0) if accepts(aval.dtype, ("integer",)) else 0
+    zero = scalar_of(aval.dtype, 0) if accepts(aval.dtype, ("integer",)) else 0
     starts: list = [zero] * ndim
     starts[axis] = start
     return starts, axis

@@ -20,7 +20,7 @@ from .._lower.lazy import shaped
 from .._runtime.dispatch import Executable
 from .._runtime.launch import launch
 from .._trace.core import typeof
-from .._trace.structural import broadcast_in_dim, sum_axes
+from .._trace.structural import broadcast_in_dim, literal, sum_axes
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, is_linear
 
@@ -341,6 +341,14 @@ def scalar_like(x: Any, value: Any) -> Literal:
     return Literal(
         np.asarray(value).astype(aval.dtype)[()], ShapedArray((), aval.dtype, aval.weak_type)
     )
+
+
+def scalar_of(dtype: Any, value: Any) -> Any:
+    """A scalar constant of a dtype, also of a 64-bit dtype of an array made while these were
+    enabled."""
+    if dtype.itemsize < 8:
+        return dtype.type(value)
+    return literal(dtype.type(value), ShapedArray((), dtype))
 
 
 def full_like(x: Any, value: Any) -> Any:

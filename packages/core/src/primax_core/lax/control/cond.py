@@ -44,6 +44,7 @@ from ..._transform.zeros import Zero, is_linear, zeros
 from ..broadcasting import broadcast_in_dim
 from ..comparison import eq, ne
 from ..conversion import convert, convert_element_type
+from ..elementwise import scalar_of
 from ..selection import clamp, select_n
 from ..stopping import cut_off
 from .bodies import Body, differing, leaf_paths, sentences, structure_differences, trace_body
@@ -105,7 +106,7 @@ def cond(
     if state.disable_jit and state.trace is None:
         return (true_fun if pred else false_fun)(*operands)
     if aval.dtype != np.bool_:
-        pred = ne(pred, np.zeros((), aval.dtype))
+        pred = ne(pred, scalar_of(aval.dtype, 0))
     index = convert_element_type(pred, np.int32)
     return bind_branches("cond", index, [false_fun, true_fun], operands, ("false_fun", "true_fun"))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary, name_of
@@ -16,6 +14,7 @@ from ..._transform.batching import Axis, batch_with_aux, move_axis
 from ..arithmetic import add
 from ..comparison import lt
 from ..conversion import convert_element_type
+from ..elementwise import scalar_of
 from ..joining import concatenate
 from ..reshaping import reshape
 from ..slicing import slice_in_dim
@@ -72,7 +71,7 @@ def fori_loop(
 
     def body(loop_carry):
         i, stop, val = loop_carry
-        return add(i, np.ones((), i.dtype)), stop, body_fun(i, val)
+        return add(i, scalar_of(i.dtype, 1)), stop, body_fun(i, val)
 
     return while_loop(test, _named(body, body_fun), (lower, upper, init_val))[2]
 
