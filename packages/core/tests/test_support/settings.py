@@ -106,11 +106,11 @@ def _forms(case: Case, module: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _doubled(x: Any) -> Any:
-    return np.stack([x, x]) if isinstance(x, np.ndarray) else x
+    return np.stack([x, x]) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def _axis(x: Any) -> Any:
-    return 0 if isinstance(x, np.ndarray) else None
+    return 0 if isinstance(x, (np.ndarray, np.generic)) else None
 
 
 def _only_inexact(out: Any) -> list[Any]:

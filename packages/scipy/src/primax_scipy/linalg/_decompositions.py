@@ -157,7 +157,7 @@ def _hessenberg(a, *, calc_q):
         return h, pnp.broadcast_to(pnp.eye(n, dtype=typeof(h).dtype), typeof(h).shape)
     inner = lax.linalg.householder_product(reduced[..., 1:, : n - 1], taus)
     widths = [(0, 0)] * (typeof(h).ndim - 2) + [(1, 0), (1, 0)]
-    corner = pnp.zeros((n, n), typeof(h).dtype).at[0, 0].set(1)
+    corner = lax.full_like(h, 0).at[..., 0, 0].set(1)
     return h, pnp.pad(inner, widths) + corner
 
 

@@ -102,7 +102,7 @@ def with_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:
 
 
 def identity_like(x: Any, rows: int | None = None) -> Any:
-    """Identity matrices of the shape of ``x``, or with ``rows`` rows and columns."""
+    """Identity matrices in the shape of ``x``, or with ``rows`` rows and columns."""
     shape = typeof(x).shape
     if rows is not None:
         shape = (*shape[:-2], rows, rows)

@@ -233,7 +233,7 @@ def _lu(a, *, permute_l):
     m, n = typeof(factors).shape[-2:]
     k = min(m, n)
     first, top = factors[..., :, :k], factors[..., :k, :]
-    lower = pnp.tril(first, -1) + pnp.eye(m, k, dtype=typeof(factors).dtype)
+    lower = pnp.tril(first, -1) + identity_like(first)
     upper = pnp.triu(top)
     if permute_l:
         return rows_in_order(lower, _inverse(order)), upper
