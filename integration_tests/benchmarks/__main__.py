@@ -20,13 +20,14 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from . import features, micro, process, report, training
+from . import features, loops, micro, process, report, training
 from .case import Case
 
 MODULES = {
     "process": process.CASES,
     "micro": micro.CASES,
     "features": features.CASES,
+    "loops": loops.CASES,
     "training": training.CASES,
 }
 

@@ -49,6 +49,7 @@ locations: Any = LazyModule(".locations")
 platforms: Any = LazyModule(".platforms")
 portable: Any = LazyModule(".portable")
 static_shapes: Any = LazyModule(".static_shapes")
+loop_invariants: Any = LazyModule(".loop_invariants")
 
 
 def compile_jaxpr(jaxpr, in_specs, **options):

@@ -32,7 +32,7 @@ from ..._ir.printer import hide_defaults
 from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, samples
 from ..._ir.symbolic_dims import as_size, is_static
-from ..._lower.lazy import shaped
+from ..._lower.lazy import loop_invariants, shaped
 from ..._trace.core import Tracer, call_on, has_references, typeof
 from ..._trace.reference_ops import references
 from ..._trace.staging import close_over, eval_jaxpr, stage
@@ -267,12 +267,11 @@ def stacked(aval: ShapedArray, length: int) -> ShapedArray:
 
 @scan_p.rule(lower)
 def _lower(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
-    consts = values[:num_consts]
-    init = values[num_consts : num_consts + num_carry]
-    xs = values[num_consts + num_carry :]
+    consts, init, xs = _split(values, num_consts, num_carry)
     y_avals = ctx.out_avals[num_carry:]
     if length == 0:
         return [*init, *(shaped.zeros_of(a) for a in y_avals)]
+    jaxpr, consts = loop_invariants.hoisted(ctx, jaxpr, consts)
     if not is_static((length,)):
         return emit_symbolic_loop(ctx, jaxpr, length, reverse, consts, init, xs, y_avals)
     if unroll >= length:

@@ -27,7 +27,7 @@ from ..._ir.primitive import (
 )
 from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, i32, samples
-from ..._lower.lazy import hlo, ir, lowering, mlir
+from ..._lower.lazy import hlo, ir, loop_invariants, lowering, mlir
 from ..._runtime.dispatch import as_operand
 from ..._trace.core import DischargeFirst, Tracer, typeof
 from ..._trace.reference_ops import references
@@ -165,6 +165,8 @@ def _lower(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     cond_consts, body_consts, init = _split(list(values), cond_nconsts, body_nconsts)
     if not init and not ctx.eqn.effects:
         return []
+    cond_jaxpr, cond_consts = loop_invariants.hoisted(ctx, cond_jaxpr, cond_consts)
+    body_jaxpr, body_consts = loop_invariants.hoisted(ctx, body_jaxpr, body_consts)
 
     def test(carry):
         (pred,) = lowering.lower_body(ctx, cond_jaxpr, [*cond_consts, *carry])
