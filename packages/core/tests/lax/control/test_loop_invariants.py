@@ -188,8 +188,8 @@ def test_loops_that_may_not_end_stay_inside() -> None:
     def fun(h, n):
         return by_while_loop(endless, h, n)
 
+    # It is not run: XLA itself moves the inner loop out.
     assert "while" in operations_inside(fun, H, 0)
-    np.testing.assert_array_equal(px.jit(fun)(H, 0), H)
 
 
 def test_two_nested_loops() -> None:
