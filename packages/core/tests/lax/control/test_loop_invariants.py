@@ -60,7 +60,7 @@ def operations_inside(fun, *args, depth: int = 1) -> list[str]:
     indent = " " * (2 + 2 * depth)
     inside = "".join(re.findall(rf"^{indent}cond {{\n(.*?)^{indent}}}$", text, re.S | re.M))
     assert inside
-    called = re.findall(r"call @(\w+)\(", inside)
+    called = re.findall(r"\bcall @(\w+)\(", inside)
     inside += "".join(functions[name] for name in called)
     return re.findall(r"(?:stablehlo|chlo)\.(\w+)", inside)
 
@@ -255,15 +255,10 @@ def test_branches_stay_inside() -> None:
 def test_callbacks_stay_inside() -> None:
     calls: list[int] = []
 
-    def identity(x):
-        calls.append(1)
-        return np.asarray(x)
-
     def body(h):
-        return h + px.pure_callback(identity, px.ShapeDtypeStruct((8,), np.float32), CORNER[0])
+        return h + px.pure_callback(np.asarray, px.ShapeDtypeStruct((8,), np.float32), CORNER[0])
 
-    np.testing.assert_array_equal(px.jit(lambda h, n: by_while_loop(body, h, n))(H, 0), H)
-    assert not calls
+    assert "custom_call" in operations_inside(lambda h, n: by_while_loop(body, h, n), H, 0)
 
     def shown(h):
         debug.callback(lambda x: calls.append(2), total(corner(M)))
@@ -281,7 +276,7 @@ def test_conditions_of_while_loops() -> None:
         )
 
     assert "sine" not in operations_inside(fun, H, M)
-    np.testing.assert_array_equal(px.jit(fun)(H, M), H + 2)
+    np.testing.assert_allclose(px.jit(fun)(H, M), H + 2, rtol=1e-6)
 
 
 def test_references_in_bodies() -> None:
