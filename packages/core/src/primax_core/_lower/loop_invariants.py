@@ -119,18 +119,18 @@ def _with_consts(
 
 
 def _needed(
-    eqns: Sequence[Eqn], outvars: Sequence[Any], given: Sequence[Var]
+    eqns: Sequence[Eqn], outvars: Sequence[Any], available: Sequence[Var]
 ) -> tuple[list[Eqn], set[Any]]:
-    """The equations that compute ``outvars`` and effects from ``given``, and what they read."""
-    known = set(given)
+    """The equations that compute ``outvars`` and effects from ``available``, and what they read."""
+    known = set(available)
     read = {v for v in outvars if type(v) is Var}
-    kept = []
+    needed = []
     for eqn in reversed(eqns):
         if eqn.effects or any(v in read and v not in known for v in eqn.outvars):
-            kept.append(eqn)
+            needed.append(eqn)
             read.update(v for v in eqn.invars if type(v) is Var)
-    kept.reverse()
-    return kept, read
+    needed.reverse()
+    return needed, read
 
 
 # The equations that can move
