@@ -335,7 +335,7 @@ def custom_gradient(s: Scope) -> Draft:
         block = f"jax.custom_gradient(lambda x: (jnp.cos(x), lambda t: (t * x + 1,)))({v.name})"
         return Draft(block)
     linear = "lambda r, x: r * x", "lambda r, t: 3 * r * t"
-    return Draft(f"jax.custom_derivatives.linear_call({', '.join(linear)}, jnp.cos({v.name}), {v.name})")
+    return Draft(f"jax.custom_derivatives.linear_call({', '.join(linear)}, jnp.cos(lax.stop_gradient({v.name})), {v.name})")
 
 
 def derivative(s: Scope) -> Draft:
