@@ -22,6 +22,14 @@ LIMITS = (
     "at vmap out_axes[0], got axis spec None but output was batched",  # jacfwd and references
     "Can only use `unroll` in `fori_loop` if the loop bounds are statically known",
     "index is out of bounds for axis",  # trapezoid of no points
+    "Slice size at index 0 in gather op is out of range",  # derivatives at an axis of size 0
+    "reduce_window got inconsistent dtypes",  # Python scalars as initial values
+    "No constant handler for type",  # compiled functions with custom rules around loops
+)
+# Errors of Primax where the reference has an answer, by design.
+OURS = (
+    # The reference passes on carried values that the body returns unchanged.
+    "Reverse-mode differentiation does not work for lax.while_loop",
 )
 
 
@@ -39,6 +47,8 @@ def differs(
         if "error" in ours and "error" in theirs:
             return None
         if any(text in theirs.get("error", "") for text in LIMITS):
+            return None
+        if any(text in ours.get("error", "") for text in OURS):
             return None
         side = "Primax" if "error" in ours else "the reference"
         return f"only {side} raises: {ours.get('error') or theirs.get('error')}"

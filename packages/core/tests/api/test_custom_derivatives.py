@@ -404,6 +404,23 @@ def test_reverse_mode_of_rules_that_differentiate_a_loop(loop, nested):
     assert_close(px.grad(pulled(f))(x), px.grad(pulled(fun))(x))
 
 
+def test_derivative_of_a_batch_of_a_rule_with_integer_results():
+    def fun(x):
+        return lax.argmin(x, 0, np.int32), lax.sin(x)
+
+    h = px.custom_jvp(fun)
+    h.defjvp(lambda primals, tangents: px.jvp(fun, primals, tangents))
+
+    def total(xs):
+        least, sines = px.vmap(h)(xs)
+        least = lax.convert_element_type(lax.reduce_sum(least, (0,)), np.float32)
+        return lax.reduce_sum(sines, (0, 1)) + least
+
+    xs = np.array([[0.3, -0.2], [1.0, 2.0]], np.float32)
+    assert_close(px.grad(total)(xs), np.cos(xs))
+    assert_close(px.jvp(total, (xs,), (xs,))[1], np.sum(np.cos(xs) * xs))
+
+
 class TestNumbersAmongResiduals:
     """A backward rule is passed numbers as the forward rule returned them."""
 

@@ -209,7 +209,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
                 for p, z in zip(flat, zero_in)
             ]
             outs, dots = custom.rule(list(flat[:k]), ts)
-            zero = [type(t) is SymbolicZero for t in dots]
+            zero = [type(t) in (SymbolicZero, Zero) for t in dots]
             return [*outs, *(t for t, z in zip(dots, zero) if not z)], (len(outs), zero)
 
         flat, flat_dims = [*primals, *(t for t, _ in nonzero)], [*ds, *(d for _, d in nonzero)]
