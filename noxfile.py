@@ -337,16 +337,21 @@ def bench(session: nox.Session) -> None:
     session.run(*command, env={"PYTHONPATH": None}, external=True)
 
 
-@nox.session
+@nox.session(python=False)
 def fuzz(session: nox.Session) -> None:
     """Try many random inputs: ``nox -s fuzz -- --calls 100000 --only calls artifacts``.
 
-    Crafted artifacts, damaged cache files, public functions with odd arguments, random indices. The
-    last line counts calls, aborts, hangs and faults.
+    Crafted artifacts, damaged cache files, public functions with odd arguments, random indices, and
+    random programs whose values and derivatives are compared with jax. The last line counts calls,
+    aborts, hangs and faults.
     """
-    install(session, *EVERYTHING)
+    version = "3.12" if workspace.find_interpreter("3.12") else "3.11"
+    python = own_environment(session, version, "fuzz")
+    install(session, *EVERYTHING, python=python)
+    install_oracle(session, python)
     options = session.posargs or ["--calls", "10000"]
-    session.run("python", "-m", "integration_tests.fuzz", *options, env=TEST_ENV)
+    command = [python, "-m", "integration_tests.fuzz", *options]
+    session.run(*command, env=TEST_ENV, external=True)
 
 
 @nox.session

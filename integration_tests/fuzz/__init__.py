@@ -12,8 +12,11 @@ one input, is replaced, and the input is counted as an abort or a hang.
 - `cache_files`: mutated files of the cache of executables
 - `calls`: public functions with odd arguments; errors from inside (`AttributeError`) are faults
 - `indices`: indexing and indexed updates, compared with NumPy
+- `programs`: random programs and their derivatives, compared with jax if it is installed, otherwise
+  with other transformations of the same program. `program_generator` makes them from statements
+  (`program_statements`, `program_blocks`) as data (`program_source`), which two processes run as
+  Python source (`program_runner`). A program that fails is shrunk and printed.
 
-A new fuzzer, for example one that compares random programs and their gradients with jax, is a new
-module here and a line in `harness.FUZZERS`. ``test_fuzzers.py`` runs some hundred inputs of each,
+A new fuzzer is a new module here and a line in `harness.FUZZERS`. ``test_fuzzers.py`` runs some hundred inputs of each,
 another part for each commit; ``nox -s fuzz -- --calls 100000`` runs many.
 """

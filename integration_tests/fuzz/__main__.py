@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from .harness import FUZZERS, run
+
+# The jax whose interface Primax has, in its oldest accepted version.
+COMPARABLE = (0, 12)
+
+
+def reference() -> str:
+    """This Python if a jax is installed that programs can be compared with; empty otherwise."""
+    try:
+        installed = version("jax")
+    except PackageNotFoundError:
+        return ""
+    return sys.executable if tuple(map(int, installed.split(".")[:2])) >= COMPARABLE else ""
 
 
 def main() -> int:
@@ -18,8 +32,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()) % 1_000_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--only", nargs="+", choices=FUZZERS, default=list(FUZZERS))
+    parser.add_argument("--reference", default=reference(), help="a Python with jax; '' for none")
     options = parser.parse_args()
-    print(f"seed {options.seed}", flush=True)
+    os.environ["PRIMAX_FUZZ_REFERENCE"] = options.reference
+    print(f"seed {options.seed}, reference {options.reference or 'none'}", flush=True)
     shares = sum(FUZZERS[name] for name in options.only)
     summaries = []
     for name in options.only:

@@ -13,10 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # With the part of the inputs that each gets.
-FUZZERS = {"calls": 0.7, "indices": 0.2, "artifacts": 0.07, "cache_files": 0.03}
+FUZZERS = {
+    "calls": 0.68, "indices": 0.19, "artifacts": 0.07, "cache_files": 0.03, "programs": 0.03,
+}  # fmt: skip
 # A worker is replaced after so many inputs, so that caches do not hide errors of first calls.
 EACH = 4000
 STARTING, LONGEST = 120.0, 90.0
+# A program is run in several ways, and shrunk if it fails.
+LONGEST_OF = {"programs": 300.0}
 
 
 @dataclass
@@ -32,7 +36,8 @@ class Summary:
     def __str__(self) -> str:
         counts = f"{len(self.aborts)} aborts, {len(self.hangs)} hangs, {len(self.faults)} faults"
         lines = [f"{self.name}: {self.calls} calls, {counts}"]
-        lines += [f"  {x}" for x in (*self.aborts, *self.hangs, *self.faults)]
+        problems = (*self.aborts, *self.hangs, *self.faults)
+        lines += ["  " + x.replace("\\n", "\n    ") for x in problems]
         return "\n".join(lines)
 
     @property
@@ -42,7 +47,7 @@ class Summary:
 
 
 def run(
-    name: str, folder: Path, seed: int, first: int, count: int, longest: float = LONGEST
+    name: str, folder: Path, seed: int, first: int, count: int, longest: float | None = None
 ) -> Summary:
     """Try ``count`` inputs of a fuzzer, from number ``first`` on.
 
@@ -50,6 +55,7 @@ def run(
       folder: an empty folder for files of the fuzzer.
       longest: seconds for one input.
     """
+    longest = longest or LONGEST_OF.get(name, LONGEST)
     summary = Summary(name)
     n, end = first, first + count
     while n < end:

@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 MEMORY = 12 << 30
+SHOWN = 8000  # characters of a fault
 
 
 def limit_memory() -> None:
@@ -42,7 +43,7 @@ def main(name: str, folder: Path, seed: int, first: int, count: int) -> None:
             at.write(struct.pack("<q", n))
             fault = fuzzer.attempt(n)
             if fault is not None:
-                print(f"FAULT {n} {fault[:600]!r}", flush=True)
+                print(f"FAULT {n} {fault[:SHOWN]!r}", flush=True)
         at.seek(0)
         at.write(struct.pack("<q", first + count))
 

@@ -19,7 +19,7 @@ from primax.extend import (
     eval_jaxpr,
     typeof,
 )
-from primax.extend.core import Primitive
+from primax.extend.core import Primitive, create_call_primitive
 from primax.extend.mlir import ir
 from primax.extend.mlir.dialects import stablehlo as hlo
 from primax.interpreters import ad, batching, mlir, pxla, xla
@@ -717,3 +717,10 @@ def test_placement_of_types_without_devices() -> None:
     sharding = typeof(X).sharding
     assert sharding.spec == primax.sharding.PartitionSpec()
     assert sharding.mesh.empty and sharding.mesh.axis_names == () and sharding.mesh.shape == {}
+
+
+def test_derivative_of_a_call_without_derivatives_of_results() -> None:
+    call_p = create_call_primitive("acme_call")
+    jaxpr = primax.make_jaxpr(lambda x: lax.convert_element_type(x > 0, np.float32))(S)
+    f = primax.jit(lambda x: x + call_p.bind(x, call_jaxpr=jaxpr)[0])
+    assert primax.grad(f)(np.float32(2)) == 1

@@ -373,6 +373,54 @@ def test_rules_that_call_functions_with_rules_have_second_derivatives():
     assert px.jit(px.grad(px.grad(cube)))(x) == 12.0
 
 
+LOOPS = {
+    "scan": lambda x: lax.scan(lambda c, _: (2 * c, lax.sin(c)), x, None, length=3)[1],
+    "cond": lambda x: lax.cond(x > 0, lax.sin, lax.cos, x),
+    "jit": lambda x: px.jit(lax.sin)(x) * x,
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_reverse_mode_of_rules_that_differentiate_a_loop(loop, nested):
+    """The rule computes results and tangents by one operation."""
+    fun = LOOPS[loop]
+
+    def with_rule(fun):
+        h = px.custom_jvp(fun)
+        h.defjvp(lambda primals, tangents: px.jvp(fun, primals, tangents))
+        return h
+
+    f = with_rule(with_rule(fun)) if nested else with_rule(fun)
+    x, ones = 0.7, lax.full_like(fun(0.7), 1.0)
+
+    def pulled(f):
+        return lambda x: px.vjp(f, x)[1](ones)[0]
+
+    assert_close(px.vjp(f, x)[0], fun(x))
+    assert_close(pulled(f)(x), np.sum(px.jvp(fun, (x,), (1.0,))[1]))
+    assert_close(px.jit(pulled(f))(x), pulled(f)(x))
+    assert_close(px.vmap(pulled(f))(np.array([x], np.float32)), [pulled(f)(x)])
+    assert_close(px.grad(pulled(f))(x), px.grad(pulled(fun))(x))
+
+
+def test_derivative_of_a_batch_of_a_rule_with_integer_results():
+    def fun(x):
+        return lax.argmin(x, 0, np.int32), lax.sin(x)
+
+    h = px.custom_jvp(fun)
+    h.defjvp(lambda primals, tangents: px.jvp(fun, primals, tangents))
+
+    def total(xs):
+        least, sines = px.vmap(h)(xs)
+        least = lax.convert_element_type(lax.reduce_sum(least, (0,)), np.float32)
+        return lax.reduce_sum(sines, (0, 1)) + least
+
+    xs = np.array([[0.3, -0.2], [1.0, 2.0]], np.float32)
+    assert_close(px.grad(total)(xs), np.cos(xs))
+    assert_close(px.jvp(total, (xs,), (xs,))[1], np.sum(np.cos(xs) * xs))
+
+
 class TestNumbersAmongResiduals:
     """A backward rule is passed numbers as the forward rule returned them."""
 

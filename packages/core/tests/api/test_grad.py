@@ -221,3 +221,53 @@ def test_holomorphic_needs_complex_numbers():
         px.grad(lambda x: x, holomorphic=True)(1.0)
     with pytest.raises(TypeError, match="requires outputs with complex dtype, but got float32"):
         px.grad(lax.real, holomorphic=True)(1j)
+
+
+def one(x):
+    return lax.full((), 1.0)
+
+
+def positive(x):
+    return lax.convert_element_type(x > 0, F32)
+
+
+def stopped(x):
+    return lax.stop_gradient(x)
+
+
+CALLS = {
+    "jit": px.jit,
+    "checkpoint": px.checkpoint,
+    "jit of checkpoint": lambda f: px.jit(px.checkpoint(f)),
+    "cond": lambda f: lambda x: lax.cond(x > 0, f, f, x),
+    "switch": lambda f: lambda x: lax.switch(lax.convert_element_type(x, np.int32), [f, f, f], x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, y: (c, f(y)), 0.0, lax.full((1,), 1.0) * x)[1],
+    "fori_loop": lambda f: lambda x: lax.fori_loop(0, 2, lambda i, c: f(x), 0.0),
+    "custom_jvp": lambda f: _with_rule(f),
+    "vmap": lambda f: lambda x: px.vmap(f)(lax.full((1,), 1.0) * x),
+}
+
+
+def _with_rule(f):
+    h = px.custom_jvp(f)
+    h.defjvp(lambda primals, tangents: px.jvp(f, primals, tangents))
+    return h
+
+
+@pytest.mark.parametrize("fun", [one, positive, stopped])
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_whose_results_have_no_derivatives(call, fun):
+    """The derivative of such a call in a jaxpr is a linear jaxpr without results."""
+    called = CALLS[call](fun)
+
+    def f(x):
+        return x + lax.reduce_sum(lax.full((1,), 1.0) * called(x), (0,))
+
+    assert px.grad(px.jit(f))(1.0) == 1.0
+    for transformed in (
+        lambda x: px.linearize(f, x)[1](x),
+        px.grad(px.grad(lambda x: x * f(x))),
+        px.grad(px.checkpoint(f)),
+        px.grad(lambda x: lax.cond(x > 0, f, f, x)),
+    ):
+        assert px.make_jaxpr(transformed)(1.0).out_avals[0].shape == ()

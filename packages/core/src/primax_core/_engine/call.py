@@ -93,7 +93,8 @@ def _linearize(primals, mask, *, jaxpr, **params):
     results = call_jaxpr(linearized.forward, primals, params)
     outs, extra = results[: linearized.n_outs], results[linearized.n_outs :]
     if linearized.linear is None:
-        return outs, stage(list, []), linearized.out_mask
+        ins = [typeof(p).tangent_aval() for p, m in zip(primals, mask) if m]
+        return outs, stage(lambda *_: [], ins), linearized.out_mask
     sources = {"in": primals, "out": outs, "extra": extra}
     residuals = [sources[origin][i] for origin, i in linearized.residuals]
     n = len(residuals)

@@ -12,7 +12,7 @@ from .._ir.dtypes import float0
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, lower
 from .._lower.lazy import lowering
-from .._trace.core import Trace, set_trace, typeof
+from .._trace.core import Trace, Tracer, set_trace, typeof
 from .._trace.staging import close_over, stage_with_aux
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis
 from .._transform.jvp import JVPTrace, JVPTracer
@@ -165,9 +165,20 @@ def _linearized(
         with set_trace(writer), suspended(trace):
             outs, dots = _apply_rule(custom, primals, tangents)
             mask = [_has_tangent(t) for t in dots]
-            linear = writer.finish([t for t, m in zip(dots, mask) if m])
+            fused = any(isinstance(o, Tracer) and o._trace is writer for o in outs)
+            linear = None if fused else writer.finish([t for t, m in zip(dots, mask) if m])
     finally:
         writer.live = False
+    if linear is None:  # one operation, a loop for instance, computes results and tangents
+        from .._transform.fused_jvp import linearize_fused
+
+        def rule(primals, tangents):
+            outs, dots = _apply_rule(custom, primals, tangents)
+            return outs, [t if _has_tangent(t) else Zero.like(o) for o, t in zip(outs, dots)]
+
+        nonzero = [t is not None for t in ins]
+        with set_trace(trace.parent), suspended(trace):
+            outs, linear, mask = linearize_fused(rule, primals, nonzero, custom)
     if not any(mask):
         return outs
     linear, residuals = close_over(prune(linear))
@@ -198,7 +209,7 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomJVP) -> list:
                 for p, z in zip(flat, zero_in)
             ]
             outs, dots = custom.rule(list(flat[:k]), ts)
-            zero = [type(t) is SymbolicZero for t in dots]
+            zero = [type(t) in (SymbolicZero, Zero) for t in dots]
             return [*outs, *(t for t, z in zip(dots, zero) if not z)], (len(outs), zero)
 
         flat, flat_dims = [*primals, *(t for t, _ in nonzero)], [*ds, *(d for _, d in nonzero)]

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
-from .._ir.primitive import Primitive
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage_with_aux
 from .linearize import JvpRule, linearize_jaxpr
 from .zeros import Zero, zeros
 
 
-class _Active(threading.local):
-    """The primitives whose rules are being linearized, from the outermost one."""
+class Named(Protocol):
+    """A primitive, or a function with a custom rule."""
 
-    primitives: tuple[Primitive, ...] = ()
+    name: str
+
+
+class _Active(threading.local):
+    """The primitives and functions whose rules are being linearized, from the outermost one."""
+
+    owners: tuple[Named, ...] = ()
 
 
 _active: Final = _Active()
@@ -27,7 +32,7 @@ _LEVELS: Final = 4
 
 
 def linearize_fused(
-    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool], prim: Primitive
+    rule: JvpRule, primals: Sequence[Any], mask: Sequence[bool], owner: Named
 ) -> tuple[Sequence[Any], Jaxpr, list[bool]]:
     """``linearize_rule`` for a rule that computes results together with tangents.
 
@@ -36,18 +41,18 @@ def linearize_fused(
     Raises:
       TypeError: the rule computes both by its own primitive, whose derivative needs the rule again.
     """
-    outer = _active.primitives
-    if outer.count(prim) >= _LEVELS:
+    outer = _active.owners
+    if outer.count(owner) >= _LEVELS:
         raise TypeError(
-            f"the jvp rule of {prim.name} computes results together with tangents by {prim.name} "
+            f"the jvp rule of {owner.name} computes results together with tangents by {owner.name} "
             "itself, so reverse mode needs the rule again and again. Compute the results and the "
             "tangents by two operations, or add a linearize rule."
         )
-    _active.primitives = (*outer, prim)
+    _active.owners = (*outer, owner)
     try:
         return _linearized(rule, primals, mask)
     finally:
-        _active.primitives = outer
+        _active.owners = outer
 
 
 def _linearized(

@@ -123,7 +123,8 @@ def _linearized(
     results = _bind_call(prim, linearized.forward, primals, params)
     outs, extra = results[: linearized.n_outs], results[linearized.n_outs :]
     if linearized.linear is None:
-        return outs, extend.stage(list, []), linearized.out_mask
+        ins = [typeof(p).tangent_aval() for p, m in zip(primals, mask, strict=True) if m]
+        return outs, extend.stage(lambda *_: [], ins), linearized.out_mask
     sources = {"in": primals, "out": outs, "extra": extra}
     residuals = [sources[where][i] for where, i in linearized.residuals]
 

@@ -424,6 +424,8 @@ def _linear_branch(linearized, operands, slots, slot_of, mask) -> Jaxpr:
             args[at[i]] if where == "in" else args[n + slot_of[r]]
             for r, (where, i) in enumerate(linearized.residuals)
         ]
+        if linearized.linear is None:  # no result has a tangent
+            return []
         return eval_jaxpr(linearized.linear, [*residuals, *args[len(avals) :]])
 
     return stage(run, [*avals, *tangent_avals], linearized.forward.debug_info)
