@@ -466,3 +466,26 @@ class TestKeywordsOfPartials:
     def test_arguments_that_do_not_fit(self):
         with pytest.raises(TypeError, match=r"arguments of .* do not fit its signature: .* 'q'"):
             marked_jvp()(3.0, q=1.0)
+
+
+class TestDtypesWithoutNumPyCounterpart:
+    """NumPy's kind of these dtypes is that of ``float0``, but their tangents are not zero."""
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float16", "float32"])
+    def test_gradient_of_custom_vjp(self, dtype):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: (x, None), lambda _, ct: (ct * 3,))
+
+        def loss(fun, x):
+            return lax.convert_element_type(fun(x), np.float32)
+
+        x = lax.convert_element_type(F32(1), dtype)
+        for g in (
+            px.grad(lambda x: loss(f, x)),
+            px.jit(px.grad(lambda x: loss(f, x))),
+            px.grad(lambda x: loss(px.jit(f), x)),
+            lambda x: lax.squeeze(
+                px.vmap(px.grad(lambda x: loss(f, x)))(lax.full((1,), 1, dtype)), (0,)
+            ),
+        ):
+            assert float(lax.convert_element_type(g(x), np.float32)) == 3.0

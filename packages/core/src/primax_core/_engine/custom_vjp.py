@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base import source
+from .._ir import dtypes
 from .._ir.effects import no_effects
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
@@ -123,7 +124,7 @@ def _linearized(
 
 
 def _has_tangent(aval) -> bool:
-    return aval.dtype.kind != "V"
+    return aval.dtype != dtypes.float0
 
 
 def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbolic_zeros, **_):
