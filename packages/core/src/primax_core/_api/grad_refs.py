@@ -226,6 +226,13 @@ class WithRefs:
     def __call__(self, out_ct: Any) -> Any:
         return self.pullback._apply(out_ct, self.entries)
 
+    @api_boundary
+    def with_logs(self, out_ct: Any) -> tuple[Any, dict[str, Any]]:
+        """The results of a call, and the logs of ``custom_vjp.defvjp_with_logs``."""
+        from .vjp_logs import run_with_logs
+
+        return run_with_logs(self.pullback, out_ct, self.entries)
+
     def __repr__(self) -> str:
         return f"{self.pullback!r}.with_refs({', '.join(map(repr, self.entries))})"
 
