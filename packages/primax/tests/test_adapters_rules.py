@@ -717,3 +717,15 @@ def test_placement_of_types_without_devices() -> None:
     sharding = typeof(X).sharding
     assert sharding.spec == primax.sharding.PartitionSpec()
     assert sharding.mesh.empty and sharding.mesh.axis_names == () and sharding.mesh.shape == {}
+
+
+def test_lower_fun_of_a_function_with_references():
+    def increment(x):
+        ref = primax.new_ref(x)
+        ref[...] = lax.add(ref[...], x)
+        return ref[...]
+
+    p = Primitive("increment_by_itself")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, mlir.lower_fun(increment, multiple_results=False))
+    assert primax.jit(p.bind)(np.ones(2, np.float32)).tolist() == [2.0, 2.0]

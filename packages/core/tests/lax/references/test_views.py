@@ -92,7 +92,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         "way", [px.jit, px.checkpoint, lambda f: lambda v: lax.cond(True, f, f, v)]
     )
-    @pytest.mark.parametrize("at", [r.ds(1, 2), slice(1, 3), 1, np.array([1, 2])], ids=str)
+    @pytest.mark.parametrize("at", [px.ds(1, 2), slice(1, 3), 1, np.array([1, 2])], ids=str)
     def test_of_transformed_functions(self, way, at):
         q, plain = px.new_ref(START), px.new_ref(START)
         np.testing.assert_array_equal(way(self.double)(q.at[at]), self.double(plain.at[at]))
