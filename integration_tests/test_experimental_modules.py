@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
 import primax
 from primax import random
+from primax.experimental.xla_metadata import set_xla_metadata, xla_metadata_call
 
 
 class TestStatefulRng:
@@ -51,16 +55,102 @@ def test_folder_of_the_cache(tmp_path) -> None:
         primax.config.update("jax_compilation_cache_dir", before)
 
 
-def test_metadata_are_ignored_with_a_warning() -> None:
-    from primax.experimental import xla_metadata
+class TestXlaMetadata:
+    """Metadata are frontend attributes of the lowered operations."""
 
-    with pytest.warns(UserWarning, match="the metadata a are ignored"):
-        with xla_metadata.set_xla_metadata(a="b"):
-            pass
-    with pytest.warns(UserWarning, match="the metadata a are ignored"):
-        assert xla_metadata.set_xla_metadata(3.0, a="b") == 3.0
-    with pytest.warns(UserWarning, match="the metadata a are ignored"):
-        assert xla_metadata.xla_metadata_call(abs, a="b") is abs
+    @staticmethod
+    def lines(f: Any, *args: Any) -> list[str]:
+        """The operations of the lowered module with metadata: name and attributes."""
+        text = primax.jit(f).lower(*args).as_text()
+        pattern = r"= (?:stablehlo\.)?(\w+) .*mhlo.frontend_attributes = \{(.*?)\}"
+        return [" ".join(m) for m in re.findall(pattern, text)]
+
+    def test_of_operations_in_a_context(self) -> None:
+        def f(x: Any) -> Any:
+            with set_xla_metadata(a="b", n=3, z=True):
+                x = primax.lax.sin(x) * 2
+                with set_xla_metadata(a=None, n="c", z=None):
+                    x = primax.lax.tan(x)
+            return primax.lax.cos(x)
+
+        both = 'a = "b", n = "3", z = "true"'
+        assert self.lines(f, 1.0) == [f"sine {both}", f"multiply {both}", 'tan n = "c"']
+
+    def test_of_a_decorated_function_and_of_compiled_functions_in_it(self) -> None:
+        inner = primax.jit(primax.lax.sin)
+
+        @set_xla_metadata(a="b")
+        def f(x: Any) -> Any:
+            return inner(x)
+
+        def twice(x: Any) -> Any:
+            return inner(f(x))
+
+        text = primax.jit(twice).lower(1.0).as_text()
+        assert text.count("stablehlo.sine") == 2
+        assert len(re.findall(r'stablehlo.sine .*a = "b"', text)) == 1
+
+    def test_of_a_function_that_is_compiled_in_the_context(self) -> None:
+        f = primax.jit(lambda x: primax.lax.sin(x))
+        with set_xla_metadata(a="b"):
+            assert 'a = "b"' in f.lower(1.0).as_text()
+        assert "frontend" not in f.lower(1.0).as_text()
+
+    def test_of_loops(self) -> None:
+        def f(x: Any) -> Any:
+            with set_xla_metadata(a="b"):
+                return primax.lax.fori_loop(0, 3, lambda i, c: primax.lax.sin(c), x)
+
+        assert 'sine a = "b"' in self.lines(f, 1.0)
+
+    def test_of_gradients_and_batches(self) -> None:
+        def f(x: Any) -> Any:
+            with set_xla_metadata(a="b"):
+                y = primax.lax.sin(x)
+            return primax.lax.cos(y)
+
+        assert self.lines(primax.vmap(f), np.ones(2, np.float32)) == ['sine a = "b"']
+        assert self.lines(primax.grad(f), 1.0) == [
+            'sine a = "b"', 'cosine a = "b"', 'multiply a = "b"'
+        ]  # fmt: skip
+
+    def test_of_values(self) -> None:
+        def f(x: Any) -> Any:
+            return primax.lax.cos(set_xla_metadata(primax.lax.sin(x), a="b"))
+
+        one = np.float32(1)
+        assert self.lines(f, one) == self.lines(primax.grad(f), one) == ['sine a = "b"']
+        assert self.lines(primax.vmap(f), np.ones(2, np.float32)) == ['sine a = "b"']
+        assert float(primax.grad(f)(one)) == pytest.approx(-np.sin(np.sin(1)) * np.cos(1))
+        assert set_xla_metadata(3.0, a="b") == 3.0
+        assert self.lines(lambda x: set_xla_metadata({"y": [x * 2]}, k=1), 1.0) == [
+            'multiply k = "1"'
+        ]
+        with pytest.raises(TypeError):
+            set_xla_metadata("text", a="b")
+
+    def test_of_calls(self) -> None:
+        @xla_metadata_call(a="b")
+        def f(x: Any) -> Any:
+            return primax.lax.sin(x) * 2
+
+        assert self.lines(f, 1.0) == ['call a = "b"']
+        assert self.lines(primax.grad(f), 1.0) == ['call a = "b"', 'call a = "b"']
+        assert float(primax.grad(f)(1.0)) == pytest.approx(2 * np.cos(1))
+
+    def test_programs_with_other_metadata_are_traced_again_once(self) -> None:
+        traces = []
+
+        @primax.jit
+        def f(x: Any) -> Any:
+            traces.append(None)
+            return x + 1
+
+        for _ in range(3):
+            with set_xla_metadata(a="b"):
+                f(1.0)
+            f(1.0)
+        assert len(traces) == 2
 
 
 def test_export_of_a_function_of_the_numpy_layer() -> None:
@@ -71,3 +161,18 @@ def test_export_of_a_function_of_the_numpy_layer() -> None:
     exported = export.export(jnp.cos)(x)
     assert exported.fun_name == "cos"
     assert np.array_equal(export.deserialize(exported.serialize()).call(x), jnp.cos(x))
+
+
+def test_functions_of_symbolic_sizes() -> None:
+    import primax.numpy as jnp
+    from primax import export, nn
+
+    (a,) = export.symbolic_shape("a")
+    spec = primax.ShapeDtypeStruct((a,), np.float32)
+    one_hot = export.export(primax.jit(lambda x: nn.one_hot(jnp.arange(3), x.shape[0])))(spec)
+    assert one_hot.call(np.ones(4, np.float32)).tolist() == np.eye(3, 4).tolist()
+    for shift in (2, -7):
+        rolled = export.export(primax.jit(lambda x, s=shift: jnp.roll(x, s)))(spec)
+        for n in (1, 5):
+            x = np.arange(n, dtype=np.float32)
+            assert rolled.call(x).tolist() == np.roll(x, shift).tolist()

@@ -500,3 +500,38 @@ def test_results_of_error_checks_are_checked():
     p.rule(error_checks)(lambda args, outs: True)
     with pytest.raises(RuleResultError, match=r"error_checks rule of identity .* returned True"):
         checkify.checkify(p.bind, errors=checkify.all_checks)(X)
+
+
+class TestStaticArguments:
+    @staticmethod
+    def scaled(x, mode):
+        check(lax.gt(x, np.float32(0)), "must be positive: {x}", x=x)
+        return x * 2 if mode == "double" else x
+
+    def test_arguments_that_are_not_arrays(self):
+        one = np.float32(1)
+        assert found(self.scaled, one, "double") == (None, 2.0)
+        assert found(self.scaled, one, "same") == (None, 1.0)
+        text, out = found(self.scaled, -one, object())
+        assert text == "must be positive: -1.0 (`check` failed)" and out == -1
+        assert found(lambda x, f: f(x), one, lambda x: x + 1)[1] == 2
+        assert found(lambda x, o: x, one, {"a": [None, "s"]})[1] == 1
+
+    def test_with_jit_outside_and_inside(self):
+        def outside(f):
+            return px.jit(f, static_argnums=1)
+
+        assert found(self.scaled, np.float32(1), "double", how=outside) == (None, 2.0)
+        inside = px.jit(self.scaled, static_argnames="mode")
+        assert found(inside, np.float32(1), "double") == (None, 2.0)
+        error, out = checkify.checkify(inside)(np.float32(-1), mode="double")
+        assert "must be positive: -1.0" in error.get() and out == -2
+
+    def test_numbers_whose_values_are_needed(self):
+        f = checkify.checkify(lambda x, n, flag: [x * i if flag else x for i in range(n)])
+        assert [float(v) for v in f(2.0, 3, True)[1]] == [0.0, 2.0, 4.0]
+        assert [float(v) for v in f(2.0, 1, False)[1]] == [2.0]
+
+    def test_zeros_of_both_signs(self):
+        f = checkify.checkify(lambda x, s: x if s == 0 and str(s) == "-0.0" else x + 1)
+        assert float(f(1.0, 0.0)[1]) == 2.0 and float(f(1.0, -0.0)[1]) == 1.0

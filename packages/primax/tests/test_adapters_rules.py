@@ -724,3 +724,15 @@ def test_derivative_of_a_call_without_derivatives_of_results() -> None:
     jaxpr = primax.make_jaxpr(lambda x: lax.convert_element_type(x > 0, np.float32))(S)
     f = primax.jit(lambda x: x + call_p.bind(x, call_jaxpr=jaxpr)[0])
     assert primax.grad(f)(np.float32(2)) == 1
+
+
+def test_lower_fun_of_a_function_with_references():
+    def increment(x):
+        ref = primax.new_ref(x)
+        ref[...] = lax.add(ref[...], x)
+        return ref[...]
+
+    p = Primitive("increment_by_itself")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, mlir.lower_fun(increment, multiple_results=False))
+    assert primax.jit(p.bind)(np.ones(2, np.float32)).tolist() == [2.0, 2.0]

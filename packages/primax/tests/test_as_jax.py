@@ -231,3 +231,45 @@ class TestOptions:
         done = python("-W", "always", "-m", "primax.as_jax", "-c", "0", JAX_ENABLE_X64="perhaps")
         assert done.returncode == 0
         assert "The environment variable JAX_ENABLE_X64='perhaps' is ignored" in done.stderr
+
+
+class TestPrivateModules:
+    """Names of private modules are found in the public modules that have them."""
+
+    def test_modules_without_a_file(self):
+        as_jax(
+            "import jax, jax._src.lax.slicing as slicing\n"
+            "from jax._src import api, stages, dlpack\n"
+            "from jax._src.lax.control_flow.loops import scan_p, while_loop\n"
+            "from jax._src.lax.lax import add_p, exp\n"
+            "from jax._src.interpreters import partial_eval as pe\n"
+            "import jax._src.export.shape_poly as shape_poly\n"
+            "assert slicing.dynamic_slice is jax.lax.dynamic_slice\n"
+            "assert slicing.gather_p is jax.extend.core.primitives.gather_p\n"
+            "assert api.jit is jax.jit and api.vmap is jax.vmap\n"
+            "assert stages.Compiled is jax.stages.Compiled\n"
+            "assert while_loop is jax.lax.while_loop and exp is jax.lax.exp\n"
+            "assert pe.dce_jaxpr is jax.interpreters.partial_eval.dce_jaxpr\n"
+            "assert jax._src.lax.slicing is slicing\n"
+        )
+
+    def test_names_beside_those_of_a_file(self):
+        as_jax(
+            "import jax\nfrom jax._src import core, tree_util, custom_derivatives\n"
+            "assert core.Primitive is jax.extend.core.Primitive\n"
+            "assert tree_util.tree_map_with_path is jax.tree_util.tree_map_with_path\n"
+            "assert custom_derivatives.custom_vjp is jax.custom_vjp\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("statement", "said"),
+        [
+            ("from jax._src.core import nothing", "cannot import name 'nothing'"),
+            ("import jax._src.api as api\napi.nothing", "has no attribute 'nothing'"),
+            ("import jax._src.lax.nothing", "private to the reference; Primax has no counterpart"),
+            ("import jax._src.mesh", "private to the reference; Primax has no counterpart"),
+        ],
+    )
+    def test_missing_names_raise(self, statement, said):
+        code = f"import jax\ntry:\n    exec({statement!r})\nexcept Exception as e:\n    print(e)"
+        assert said in as_jax(code)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import primax_core as px
-from primax_core import custom_derivatives, lax
+from primax_core import custom_derivatives, extend, lax
 from test_support import assert_close
 
 F32 = np.float32
@@ -514,3 +514,152 @@ class TestKeywordsOfPartials:
     def test_arguments_that_do_not_fit(self):
         with pytest.raises(TypeError, match=r"arguments of .* do not fit its signature: .* 'q'"):
             marked_jvp()(3.0, q=1.0)
+
+
+class TestDtypesWithoutNumPyCounterpart:
+    """NumPy's kind of these dtypes is that of ``float0``, but their tangents are not zero."""
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float16", "float32"])
+    def test_gradient_of_custom_vjp(self, dtype):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: (x, None), lambda _, ct: (ct * 3,))
+
+        def loss(fun, x):
+            return lax.convert_element_type(fun(x), np.float32)
+
+        x = lax.convert_element_type(F32(1), dtype)
+        for g in (
+            px.grad(lambda x: loss(f, x)),
+            px.jit(px.grad(lambda x: loss(f, x))),
+            px.grad(lambda x: loss(px.jit(f), x)),
+            lambda x: lax.squeeze(
+                px.vmap(px.grad(lambda x: loss(f, x)))(lax.full((1,), 1, dtype)), (0,)
+            ),
+        ):
+            assert float(lax.convert_element_type(g(x), np.float32)) == 3.0
+
+
+class TestDeadCodeElimination:
+    """A call keeps the used results of the function and of its rules, and all arguments."""
+
+    @staticmethod
+    def function(kind):
+        def both(x, y):
+            return lax.sin(x), lax.cos(y)
+
+        if kind == "jvp":
+            f = px.custom_jvp(both)
+            f.defjvp(lambda p, t: (both(*p), (10.0 * t[0], t[1])))
+            return f
+        f = px.custom_vjp(both)
+        if kind == "vjp":
+            f.defvjp(lambda x, y: (both(x, y), None), lambda _, cts: (10.0 * cts[0], cts[1]))
+            return f
+
+        def bwd(_, cts):
+            assert type(cts[1]) is custom_derivatives.SymbolicZero
+            return 10.0 * cts[0], None
+
+        f.defvjp(lambda x, y: (both(x.value, y.value), None), bwd, symbolic_zeros=True)
+        return f
+
+    @pytest.mark.parametrize("kind", ["jvp", "vjp", "symbolic zeros"])
+    def test_used_results(self, kind):
+        jaxpr = px.make_jaxpr(self.function(kind))(1.0, 2.0)
+        live, used = extend.dce_jaxpr(jaxpr, (True, False))
+        assert used == (True, True)
+        (eqn,) = live.eqns
+        assert len(eqn.outvars) == 1
+        assert [e.primitive.name for e in eqn.params["call_jaxpr"].eqns] == ["sin"]
+
+        def first(x, y):
+            (out,) = extend.eval_jaxpr(live, [x, y])
+            return out
+
+        assert_close(first(1.0, 2.0), np.sin(np.float32(1)))
+        for transformed in (lambda f: f, px.jit):
+            assert_close(transformed(px.grad(first, (0, 1)))(1.0, 2.0), (10.0, 0.0))
+        assert_close(px.vmap(px.grad(first))(X, X), np.full(3, 10, F32))
+
+    def test_a_call_without_used_results_is_removed(self):
+        jaxpr = px.make_jaxpr(self.function("jvp"))(1.0, 2.0)
+        live, used = extend.dce_jaxpr(jaxpr, (False, False))
+        assert not live.eqns and used == (False, False)
+
+
+class TestLogs:
+    """Values that a backward rule returns beside the cotangents."""
+
+    @staticmethod
+    def scaled(name="ct"):
+        f = px.custom_vjp(lambda x: lax.sin(x))
+        f.defvjp_with_logs(
+            lambda x: (lax.sin(x), x),
+            lambda x, ct: ((3.0 * ct,), {name: 2.0 * ct, f"{name} tree": [x]}),
+        )
+        return f
+
+    @pytest.mark.parametrize("way", [lambda f: f, px.jit, px.checkpoint])
+    @pytest.mark.parametrize("around", [lambda f: f, px.jit])
+    def test_with_logs_returns_them(self, way, around):
+        @around
+        def run(x):
+            return px.vjp(way(self.scaled()), x)[1].with_logs(F32(5))
+
+        cts, logs = run(F32(0.5))
+        assert_close((cts, logs), ((15.0,), {"ct": 10.0, "ct tree": [0.5]}))
+
+    def test_they_are_discarded_otherwise(self):
+        f = self.scaled()
+        assert_close(px.grad(f)(F32(1)), 3.0)
+        assert_close(px.jit(px.grad(f))(F32(1)), 3.0)
+
+    def test_of_mapped_functions(self):
+        expected = ((3 * X,), {"ct": 2 * X, "ct tree": [X]})
+        inside = px.vjp(px.vmap(self.scaled()), X)[1].with_logs(X)
+        assert_close(inside, expected)
+        outside = px.vmap(lambda x: px.vjp(px.jit(self.scaled()), x)[1].with_logs(x))(X)
+        assert_close(outside, expected)
+
+    def test_a_pullback_that_a_compiled_function_returns(self):
+        pullback = px.jit(lambda x: px.vjp(self.scaled(), x)[1])(F32(0.5))
+        assert_close(pullback.with_logs(F32(1))[1], {"ct": 2.0, "ct tree": [0.5]})
+
+    def test_several_calls(self):
+        f, g = self.scaled("f"), self.scaled("g")
+        _, pullback = px.vjp(lambda x: g(f(x)), F32(0.0))
+        assert_close(pullback.with_logs(F32(1))[1]["f"], 6.0)
+        _, pullback = px.vjp(lambda x: f(f(x)), F32(0.0))
+        with pytest.raises(ValueError, match="the log key 'f' is used twice"):
+            pullback.with_logs(F32(1))
+
+    def test_without_logs(self):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp_with_logs(lambda x: (x, None), lambda _, ct: ((ct,), None))
+        for fun in (f, lax.sin):
+            assert px.vjp(fun, F32(0))[1].with_logs(F32(1)) == ((1.0,), {})
+
+    def test_of_custom_gradient(self):
+        f = px.custom_gradient(lambda x: (x * x, lambda ct: (ct, {"ct": ct})), with_logs=True)
+        assert_close(px.vjp(f, F32(2))[1].with_logs(F32(3)), ((3.0,), {"ct": 3.0}))
+        assert_close(px.grad(f)(F32(2)), 1.0)
+
+    @pytest.mark.parametrize(
+        ("result", "said"),
+        [
+            (lambda ct: (ct,), r"must return a pair \(cotangents, logs\)"),
+            (lambda ct: ((ct,), [ct]), "must be a dict of pytrees or None"),
+        ],
+    )
+    def test_invalid_results(self, result, said):
+        f = px.custom_vjp(lambda x: x)
+        f.defvjp_with_logs(lambda x: (x, None), lambda _, ct: result(ct))
+        with pytest.raises(TypeError, match=said):
+            px.grad(f)(1.0)
+
+    def test_inside_of_a_loop(self):
+        f = self.scaled()
+        _, pullback = px.vjp(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 2)[0], F32(0))
+        assert_close(pullback(F32(1)), (9.0,))
+        with pytest.raises(NotImplementedError, match="cannot leave scan"):
+            pullback.with_logs(F32(1))

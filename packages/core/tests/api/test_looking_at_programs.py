@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import primax_core as px
-from primax_core import lax
+from primax_core import extend, lax
 from primax_core.ad_checkpoint import checkpoint_name
+from test_support import assert_close
 
 F32 = np.float32
 X3 = np.arange(3, dtype=F32)
@@ -295,3 +296,17 @@ def test_traced_lines_survive_transformations():
             lines.add(locate(eqn.source_info).line - f.__code__.co_firstlineno)
             stack.extend(v for v in eqn.params.values() if hasattr(v, "eqns"))
     assert {1, 2} <= lines
+
+
+def test_a_numpy_array_is_one_constant_of_a_jaxpr():
+    data = np.arange(3, dtype=np.float32)
+    jaxpr = px.make_jaxpr(lambda x: (x + data) * data - lax.add(x, data))(data)
+    assert len(jaxpr.consts) == 1
+    assert_close(extend.eval_jaxpr(jaxpr, [data])[0], 2 * data * data - 2 * data)
+
+
+def test_the_function_that_makes_a_jaxpr_is_named():
+    def f(x):
+        return x
+
+    assert px.make_jaxpr(f).__name__ == px.make_jaxpr(f).__qualname__ == "make_jaxpr(f)"

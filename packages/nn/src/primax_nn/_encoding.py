@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dimensions, dtypes, typeof
 from primax_numpy.declaring import compiled, one_axis
 
 
@@ -33,7 +32,7 @@ def one_hot(
     Args:
       x: indices, ``int[...]``. The vector of an index out of bounds is 0. Floats are accepted for
         compatibility, with a warning.
-      num_classes: the size of the new axis, a concrete integer.
+      num_classes: the size of the new axis, a concrete integer or a symbolic dimension.
       dtype: the dtype of the result, the default float by default.
       axis: the position of the new axis in the result, the last by default; or the name of a
         mapped axis, each member of which returns the element of its own index.
@@ -46,7 +45,7 @@ def one_hot(
     >>> one_hot(np.array([0, 2, 5]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """
-    n = operator.index(num_classes)
+    n = dimensions.index(num_classes)
     if n < 0:
         raise TypeError(f"one_hot: num_classes must not be negative, got {n}")
     result_dtype = dtypes.default_float()

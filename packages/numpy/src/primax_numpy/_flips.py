@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, Tracer, dtypes, state
+from primax_core.extend import Array, Tracer, dimensions, dtypes, state
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, converted, one_axis, several_axes
@@ -143,13 +143,15 @@ def _along(x, shift, axis: int):
     n = typeof(x).shape[axis]
     if not n:
         return x
+    if isinstance(shift, int) and not isinstance(n, int):
+        shift = np.int32(shift)  # `n` is symbolic
     if isinstance(shift, int):
         first = -shift % n
         if not first:
             return x
         parts = [lax.slice_in_dim(x, first, n, axis=axis), lax.slice_in_dim(x, 0, first, axis=axis)]
         return lax.concatenate(parts, axis)
-    size = np.asarray(n, dtypes.i32)[()]
+    size = dimensions.size_as(n, dtypes.i32)
     first = lax.rem(lax.neg(shift), size)
     first = lax.select(lax.lt(first, np.int32(0)), lax.add(first, size), first)
     return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), first, n, axis)

@@ -105,7 +105,6 @@ def linear_transpose(
 @_extends(
     primax_core.custom_gradient,
     {
-        "with_logs": "must be false.",
         "remat": "``fun`` returns ``(value, rule)``, where ``rule(*args)`` returns the value and "
         "its vjp function; the backward pass calls it.",
         "with_accums": "must be ``None``.",
@@ -118,16 +117,15 @@ def custom_gradient(
     remat: bool = False,
     with_accums: Any = None,
 ) -> Any:
-    """:func:`primax_core.custom_gradient` with ``with_logs``, ``remat`` and ``with_accums``."""
-    if with_logs:
-        _refuse("custom_gradient", "with_logs", with_logs, "return the logs in the value")
+    """:func:`primax_core.custom_gradient` with ``remat`` and ``with_accums``."""
     if with_accums is not None:
         _refuse(
             "custom_gradient", "with_accums", with_accums, "return one cotangent for each argument"
         )
     if fun is None:
-        return functools.partial(custom_gradient, remat=remat)
-    return primax_core.custom_gradient(_rematerialized(fun) if remat else fun)
+        return functools.partial(custom_gradient, with_logs=with_logs, remat=remat)
+    fun = _rematerialized(fun) if remat else fun
+    return primax_core.custom_gradient(fun, with_logs=with_logs)
 
 
 def _rematerialized(fun: Callable[..., Any]) -> Callable[..., Any]:

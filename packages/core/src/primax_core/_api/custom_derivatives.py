@@ -16,12 +16,14 @@ from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace.core import Tracer, typeof
+from .._trace.reference_ops import references
 from .._transform.zeros import Zero, add_tangents, zeros
 from .arguments import (
     Closed,
     Flattened,
     as_tuple,
     check_callable,
+    debug_info,
     describe,
     name_of,
     resolve_keywords,
@@ -226,12 +228,19 @@ class custom_vjp(_CustomFunction):
     5.0
     """
 
-    _undefined = {"fwd": None, "bwd": None, "symbolic_zeros": False, "optimize_remat": False}
+    _undefined = {
+        "fwd": None,
+        "bwd": None,
+        "symbolic_zeros": False,
+        "optimize_remat": False,
+        "logs": False,
+    }
 
     fwd: Callable[..., Any] | None
     bwd: Callable[..., Any] | None
     symbolic_zeros: bool
     optimize_remat: bool
+    logs: bool
 
     def defvjp(
         self,
@@ -259,8 +268,34 @@ class custom_vjp(_CustomFunction):
                 "remat optimization for custom_vjp does not support symbolic zeros: a forward rule "
                 "that is traced once cannot depend on the differentiated arguments"
             )
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd, self.logs = fwd, bwd, False
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+
+    def defvjp_with_logs(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rules, like :meth:`defvjp`, where ``bwd`` also returns logs.
+
+        Args:
+          bwd: returns ``(cotangents, logs)``; ``logs`` is a dict of pytrees of arrays, or ``None``.
+            The method ``with_logs`` of a pullback returns them; otherwise they are discarded.
+
+        >>> @custom_vjp
+        ... def f(x):
+        ...     return x * x
+        >>> f.defvjp_with_logs(lambda x: (x * x, x), lambda x, ct: ((2 * x * ct,), {"ct": ct}))
+        >>> from primax_core import vjp
+        >>> _, pullback = vjp(f, 3.0)
+        >>> (ct,), logs = pullback.with_logs(1.0)
+        >>> float(ct), float(logs["ct"])
+        (6.0, 1.0)
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat)
+        self.logs = True
 
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -270,7 +305,11 @@ class custom_vjp(_CustomFunction):
             )
         args, positions, fixed, leaves, flat = self._flat_call(args, kwargs)
         _check_nondiff(fixed)
-        in_tree, fwd_fun, bwd_fun = flat.in_tree, self.fwd, self.bwd
+        if references.ops.loaded:
+            references.ops.check_aliases(
+                leaves, (), lambda: debug_info(self.fun, "custom_vjp", args, {})
+            )
+        in_tree, fwd_fun, bwd_fun, has_logs = flat.in_tree, self.fwd, self.bwd, self.logs
         # Nondifferentiable arguments keep their positions in fwd, and come first in bwd.
         closed_fwd = Closed(fwd_fun, args, positions, {})
         leaves_avals = [typeof(x) for x in leaves]
@@ -286,8 +325,16 @@ class custom_vjp(_CustomFunction):
         def bwd(residuals, cts):
             res = _unflatten(res_tree, residuals)
             arg_cts = bwd_fun(*fixed, res, _unflatten(flat.out_tree, cts))
-            return _checked_bwd_outputs(arg_cts, in_tree, leaves_avals, bwd_fun, self.fun)
+            if not has_logs:
+                return _checked_bwd_outputs(arg_cts, in_tree, leaves_avals, bwd_fun, self.fun)
+            from .._engine.backward_logs import LoggedCotangents, checked_logs
 
+            arg_cts, logs = checked_logs(arg_cts, describe(bwd_fun))
+            cts = _checked_bwd_outputs(arg_cts, in_tree, leaves_avals, bwd_fun, self.fun)
+            return LoggedCotangents(cts, logs)
+
+        if has_logs:
+            bwd.logs = True  # type: ignore[attr-defined]
         fwd.__name__, bwd.__name__ = name_of(fwd_fun), name_of(bwd_fun)
         rule = fwd
         if self.optimize_remat:
@@ -389,13 +436,14 @@ def _is_repeated(x, leaves, full) -> bool:
     return sum(1 for f in full if f is x) > sum(1 for leaf in leaves if leaf is x)
 
 
-def custom_gradient(
-    fun: Callable[..., Any],
-) -> Any:
+def custom_gradient(fun: Callable[..., Any], *, with_logs: bool = False) -> Any:
     """A function that returns its value and its vjp function, as a differentiable function.
 
     ``fun(*args)`` returns ``(value, vjp)``, where ``vjp(cotangent)`` returns one cotangent for each
     argument (bare, for a single one). Values in the closure of ``vjp`` are the residuals.
+
+    Args:
+      with_logs: ``vjp`` returns ``(cotangents, logs)``; see :meth:`custom_vjp.defvjp_with_logs`.
 
     >>> @custom_gradient
     ... def f(x):
@@ -417,12 +465,16 @@ def custom_gradient(
         return value, _Saved(closure, consts, len(args))
 
     def bwd(saved, ct):
-        cts = saved.closure(ct, saved.consts)
+        cts, logs = saved.closure(ct, saved.consts), None
+        if with_logs:
+            from .._engine.backward_logs import checked_logs
+
+            cts, logs = checked_logs(cts, "of a custom_gradient function")
         if saved.n_args == 1 and not (isinstance(cts, tuple) and len(cts) == 1):
             cts = (cts,)
-        return tuple(cts)
+        return (tuple(cts), logs) if with_logs else tuple(cts)
 
-    wrapped.defvjp(fwd, bwd)
+    (wrapped.defvjp_with_logs if with_logs else wrapped.defvjp)(fwd, bwd)
     take_attributes(wrapped, fun)
     return wrapped
 

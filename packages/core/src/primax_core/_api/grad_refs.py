@@ -9,6 +9,7 @@ from .._base import pytree
 from .._base.config import state
 from .._base.source import api_boundary
 from .._engine.results import as_result
+from .._ir import dtypes
 from .._ir.jaxpr import DebugInfo
 from .._ir.ref_types import AbstractRef, is_ref
 from .._trace.core import call_on, typeof
@@ -91,7 +92,7 @@ def check_entries(
         required = aval.tangent_aval()
         required = required if is_ref(required) else AbstractRef(required)
         if ref_type.shape != required.shape or (
-            ref_type.dtype != required.dtype and required.dtype.kind != "V"
+            ref_type.dtype != required.dtype and required.dtype != dtypes.float0
         ):
             raise ValueError(
                 "unexpected Primax type (e.g. shape/dtype) for gradient ref passed to the VJP "
@@ -224,6 +225,13 @@ class WithRefs:
     @api_boundary
     def __call__(self, out_ct: Any) -> Any:
         return self.pullback._apply(out_ct, self.entries)
+
+    @api_boundary
+    def with_logs(self, out_ct: Any) -> tuple[Any, dict[str, Any]]:
+        """The results of a call, and the logs of ``custom_vjp.defvjp_with_logs``."""
+        from .vjp_logs import run_with_logs
+
+        return run_with_logs(self.pullback, out_ct, self.entries)
 
     def __repr__(self) -> str:
         return f"{self.pullback!r}.with_refs({', '.join(map(repr, self.entries))})"

@@ -110,6 +110,8 @@ def _is_spec(x: Any) -> bool:
 def _specs_of_leaves(shapes_specs: Any, args: Any, n: int) -> list[Any]:
     if _is_spec(shapes_specs):
         return [shapes_specs] * n
+    if isinstance(args, tuple) and isinstance(shapes_specs, list):
+        shapes_specs = tuple(shapes_specs)
     try:
         return broadcast_prefix(shapes_specs, args, is_leaf=_is_spec)
     except ValueError:

@@ -67,6 +67,7 @@ def make_jaxpr(
             return jaxpr
         return jaxpr, _unflatten(traced.out_tree, [out_struct(a) for a in jaxpr.out_avals])
 
+    jaxpr_of.__name__ = jaxpr_of.__qualname__ = f"make_jaxpr({name_of(fun)})"
     return jaxpr_of
 
 

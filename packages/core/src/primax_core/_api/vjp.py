@@ -106,6 +106,13 @@ class VJP:
             )
         return self._apply(out_ct, None)
 
+    @api_boundary
+    def with_logs(self, out_ct: Any) -> tuple[Any, dict[str, Any]]:
+        """The cotangents of the arguments, and the logs of ``custom_vjp.defvjp_with_logs``."""
+        from .vjp_logs import run_with_logs
+
+        return run_with_logs(self, out_ct, None)
+
     def with_refs(self, *refs: Any) -> WithRefs:
         """The pullback with references in which gradients are accumulated.
 

@@ -19,7 +19,14 @@ from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace, TangentTrace, prune
 from .._transform.transpose import transposed_once
 from .._transform.zeros import Zero, instantiate
-from .custom_rules import CustomFunction, check_outputs, configure, differentiating, split_args
+from .custom_rules import (
+    CustomFunction,
+    check_outputs,
+    configure,
+    differentiating,
+    selected,
+    split_args,
+)
 from .results import as_result
 
 custom_jvp_call_p: Final = Primitive(
@@ -269,6 +276,16 @@ def _lower(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)
 
 
+def _restricted(params: dict[str, Any], used: tuple[bool, ...]) -> dict[str, Any]:
+    rule = params["jvp"]
+
+    def used_results(primals, tangents):
+        outs, dots = rule(primals, tangents)
+        return selected(outs, used), selected(dots, used)
+
+    return {**params, "jvp": used_results}
+
+
 configure(
     CustomJVP,
     custom_jvp_call_p,
@@ -277,4 +294,5 @@ configure(
         "num_consts": "num_consts",
     },
     {JVPTrace: _forward, LinearizeTrace: _linearized, BatchTrace: _batched},
+    _restricted,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from .._ir.printer import hide_defaults
 from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
 from .._trace.reference_ops import references
 from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
-from .._transform.call_rules import add_opaque_call_rules
+from .._transform.call_rules import add_custom_call_rules
 from .._transform.linearize import TangentTrace
 
 
@@ -70,6 +70,7 @@ def configure(
     primitive: Primitive,
     params: Mapping[str, str],
     handlers: Mapping[type[Trace], Callable[..., list[Any]]],
+    restricted: Callable[..., dict[str, Any]] | None = None,
 ) -> None:
     """Configure a class of functions with custom rules, and add rules of its primitive.
 
@@ -79,12 +80,13 @@ def configure(
     Args:
       params: the arguments of the constructor, except ``fun``, by parameter of the primitive.
       handlers: without the one of traces that write jaxprs.
+      restricted: parameters for a part of the results, for dead-code elimination.
     """
     cls.primitive, cls.params = primitive, params
     cls.handlers = {JaxprWriter: _staged, **handlers}
     (sub_jaxpr,) = (p for p, attribute in params.items() if attribute == "jaxpr")
     hide_defaults(primitive.name, num_consts=0)
-    add_opaque_call_rules(primitive, sub_jaxpr)
+    add_custom_call_rules(primitive, sub_jaxpr, restricted)
 
     @primitive.rule(trace_rule)
     def _trace_rule(trace, args, **params):
@@ -152,3 +154,8 @@ def differentiating(handler: Callable[..., list[Any]]) -> Callable[..., list[Any
         return handler(trace, args, custom, primals, tangents)
 
     return handle
+
+
+def selected(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
+    """The values that a mask marks."""
+    return [v for v, m in zip(values, mask, strict=True) if m]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .._base import source
+from .._base import pytree, source
+from .._ir import dtypes
 from .._ir.effects import no_effects
 from .._ir.jaxpr import Eqn, Jaxpr, Var
 from .._ir.primitive import (
@@ -25,7 +26,14 @@ from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
-from .custom_rules import CustomFunction, check_outputs, configure, differentiating, split_args
+from .custom_rules import (
+    CustomFunction,
+    check_outputs,
+    configure,
+    differentiating,
+    selected,
+    split_args,
+)
 from .results import as_python, as_result
 
 custom_vjp_call_p: Final = Primitive(
@@ -123,7 +131,7 @@ def _linearized(
 
 
 def _has_tangent(aval) -> bool:
-    return aval.dtype.kind != "V"
+    return aval.dtype != dtypes.float0
 
 
 def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbolic_zeros, **_):
@@ -138,6 +146,8 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
         ]
     with source.in_users_code():
         results = bwd([as_python(r) for r in residuals], dense)
+    if type(results) is not list:
+        results.record()  # LoggedCotangents
     return [None if type(results[i]) in (Zero, SymbolicZero) else results[i] for i in which]
 
 
@@ -188,8 +198,9 @@ def _batched(trace: BatchTrace, args: Sequence, custom: CustomVJP) -> list:
             else:
                 ct, ct_dim = pair
                 results.append(ct if ct_dim is None else sum_axis(ct, ct_dim))
-        return results
+        return pairs.replaced(results) if type(pairs) is not list else results
 
+    _copy_mark(bwd, custom.bwd)
     inner = CustomVJP(fun, fwd, bwd, custom.name, custom.symbolic_zeros, None, n)
     with set_trace(trace.parent):
         outs = inner.call(values)
@@ -214,13 +225,30 @@ def _batched_bwd(
         rest = iter(xs[k:])
         arg_cts = bwd(list(xs[:k]), [next(rest) if z is None else z for z in zeros])
         missing = [type(c) is Zero or type(c) is SymbolicZero for c in arg_cts]
-        return [c for c, m in zip(arg_cts, missing) if not m], missing
+        nonzero = [c for c, m in zip(arg_cts, missing) if not m]
+        if type(arg_cts) is list:
+            return nonzero, (missing, None)
+        leaves, tree = pytree.tree_flatten(arg_cts.logs)
+        return [*nonzero, *leaves], (missing, (type(arg_cts), tree))
 
     nonzero = [(c, d) for c, d, z in zip(cts, ct_dims, zeros) if z is None]
     operands, dims = [*residuals, *(c for c, _ in nonzero)], [*res_dims, *(d for _, d in nonzero)]
-    arg_cts, arg_dims, missing = batch_with_aux(run, operands, dims, axis, resumes=resumes)
-    pairs = iter(zip(arg_cts, arg_dims))
-    return [None if m else next(pairs) for m in missing]
+    results, result_dims, (missing, logged) = batch_with_aux(
+        run, operands, dims, axis, resumes=resumes
+    )
+    pairs = iter(zip(results, result_dims))
+    arg_cts = [None if m else next(pairs) for m in missing]
+    if logged is None:
+        return arg_cts
+    cls, tree = logged
+    leaves = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in pairs]
+    return cls(arg_cts, pytree.tree_unflatten(tree, leaves))
+
+
+def _copy_mark(bwd, inner) -> None:
+    """Mark a backward rule that calls another one with logs."""
+    if hasattr(inner, "logs"):
+        bwd.logs = True
 
 
 def _unbatched(aval, d):
@@ -232,6 +260,27 @@ def _lower(ctx, *values, call_jaxpr, **_):
     return lowering.lower_body(ctx, call_jaxpr, values)
 
 
+def _restricted(params: dict[str, Any], used: tuple[bool, ...]) -> dict[str, Any]:
+    fwd, bwd = params["fwd"], params["bwd"]
+    avals = [a.tangent_aval() for a in params["call_jaxpr"].out_avals]
+
+    def zero(aval):
+        return (
+            SymbolicZero(aval) if params["symbolic_zeros"] else as_result(instantiate(Zero(aval)))
+        )
+
+    def used_results(*args):
+        outs, residuals = fwd(*args)
+        return selected(outs, used), residuals
+
+    def with_zeros(residuals, cts):
+        rest = iter(cts)
+        return bwd(residuals, [next(rest) if u else zero(a) for u, a in zip(used, avals)])
+
+    _copy_mark(with_zeros, bwd)
+    return {**params, "fwd": used_results, "bwd": with_zeros}
+
+
 configure(
     CustomVJP,
     custom_vjp_call_p,
@@ -240,6 +289,7 @@ configure(
         "symbolic_zeros": "symbolic_zeros", "num_consts": "num_consts",
     },
     {JVPTrace: _forward, LinearizeTrace: _linearized, BatchTrace: _batched},
+    _restricted,
 )  # fmt: skip
 
 
@@ -288,11 +338,13 @@ def _custom_lin_batch(
 
     def batched_bwd(residuals, cts):
         pairs = _batched_bwd(bwd, axis, residuals, res_dims, cts, [0] * len(cts))
-        return [
+        batches = [
             Zero(_batch0(a, size)) if pair is None else move_axis(*pair, 0, size)
             for pair, a in zip(pairs, in_avals)
         ]
+        return batches if type(pairs) is list else pairs.replaced(batches)
 
+    _copy_mark(batched_bwd, bwd)
     outs = custom_lin_p.bind(
         *args[:num_res], *tangents, num_res=num_res, bwd=batched_bwd,
         out_avals=tuple(_batch0(a, size) for a in out_avals),

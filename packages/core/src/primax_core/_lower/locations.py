@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from .._base import pytree, source
 from .._ir.jaxpr import jaxprs_in
-from .._ir.name_stack import joined, without_transforms
+from .._ir.name_stack import attributes_of, joined, without_transforms
 from .._runtime.jaxlib_versions import _hlo
 from .context import context, ir
 
@@ -27,6 +27,8 @@ _REGIONS: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
     "stablehlo.case": ("cond", lambda i: f"branch_{i}_fun"),
     "stablehlo.if": ("cond", lambda i: f"branch_{1 - i}_fun"),
 }
+_FRONTEND: Final = "mhlo.frontend_attributes"
+_WITHOUT_ATTRIBUTES: Final = ("stablehlo.constant", "stablehlo.return", "func.return")
 _CHECKPOINTS: Final = ("checkpoint", "remat2", "remat")
 
 
@@ -160,12 +162,18 @@ class _Writer:
           location: for the operations after those of the last equation.
         """
         record = None
+        attributes = self.attributes(prefix)
         # The value of an equation is the result of its last operation.
         for op in reversed([op.operation for op in block.operations]):
             ending = self.owners.get(op)
             if ending is not None:
                 record = ending
                 location = self.named(_name(prefix, ending, owner), _source(ending))
+                attributes = self.attributes((*prefix, *_scopes(ending, owner)))
+            if attributes and op.name not in _WITHOUT_ATTRIBUTES:
+                own = op.attributes[_FRONTEND] if _FRONTEND in op.attributes else ()
+                merged = attributes | {e.name: e.attr for e in own}
+                op.attributes[_FRONTEND] = ir.DictAttr.get(merged)
             regions = op.regions
             if len(regions) != 0:
                 names = _REGIONS.get(op.name)
@@ -192,6 +200,10 @@ class _Writer:
                 op.operation.location = location
             for inner in _blocks(op.operation.regions):
                 self.whole(inner, location)
+
+    def attributes(self, scopes: tuple[str, ...]) -> dict[str, Any]:
+        """The frontend attributes of operations in these scopes."""
+        return {k: ir.StringAttr.get(v) for k, v in attributes_of(scopes).items()}
 
     def named(self, name: str, at: source.Source | None) -> Any:
         """The location with this name and source location."""

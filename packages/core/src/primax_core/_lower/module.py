@@ -15,6 +15,7 @@ from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
 from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
+from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
 from .context import bytecode, constant, context, func, hlo, i32, ir, type_of, unknown_location
 from .formats import Formats
@@ -192,7 +193,8 @@ def _stage_flat(fun: Callable, avals: Sequence) -> tuple[Jaxpr, bool]:
         single = not isinstance(out, (list, tuple))
         return [out] if single else list(out), single
 
-    return stage_with_aux(flat, avals)
+    jaxpr, single = stage_with_aux(flat, avals)
+    return references.ops.for_lowering(jaxpr), single
 
 
 def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> list[ir.Value]:

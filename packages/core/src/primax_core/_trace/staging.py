@@ -64,6 +64,17 @@ class JitTracer(Tracer):
         return self._var.scalar if type(self._var) is Literal else None
 
 
+def _depth(scopes: tuple[str, ...]) -> int:
+    """The number of scopes that belong to the equation that calls a new jaxpr.
+
+    Scopes with attributes may belong to the operations of the jaxpr too.
+    """
+    for i, scope in enumerate(scopes):
+        if type(scope) is not str and scope.inner:  # type: ignore[attr-defined]
+            return i
+    return len(scopes)
+
+
 # Tracer classes of avals other than arrays.
 tracer_classes: dict[type, type[JitTracer]] = {}
 
@@ -88,7 +99,7 @@ class JaxprWriter(Trace):
         self.invars: list[Var] = []
         self.debug_info: DebugInfo = debug_info
         self.key: Any = state.trace_key
-        self.depth: int = len(state.name_stack)
+        self.depth: int = _depth(state.name_stack)
 
     # Values
 

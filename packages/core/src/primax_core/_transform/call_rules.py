@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._ir.check import check_types
@@ -9,6 +10,7 @@ from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, check, dce, effects, expand
 from .._ir.rules import run_jaxprs
 from .._trace.staging import eval_jaxpr
+from .dce import dce_jaxpr
 
 
 def add_call_rules(prim: Primitive, held: str) -> None:
@@ -43,13 +45,25 @@ def add_call_rules(prim: Primitive, held: str) -> None:
         return run(program(params), args)
 
 
-def add_opaque_call_rules(prim: Primitive, held: str) -> None:
-    """Add :func:`add_call_rules` and the dead-code rule of functions with custom rules."""
+def add_custom_call_rules(
+    prim: Primitive, held: str, restricted: Callable[..., dict[str, Any]] | None
+) -> None:
+    """Add :func:`add_call_rules` and the dead-code rule of functions with custom rules.
+
+    Args:
+      restricted: ``(params, used outputs) -> params`` with rules for the used results only, and
+        without the sub-jaxpr. Without it a call keeps all results.
+    """
     add_call_rules(prim, held)
 
     @prim.rule(dce)
     def _dce(used, eqn):
-        # The custom rule needs all arguments and computes all results: keep or remove the call.
-        if any(used) or eqn.effects:
-            return [True] * len(eqn.invars), eqn
-        return [False] * len(eqn.invars), None
+        if not any(used) and not eqn.effects:
+            return [False] * len(eqn.invars), None
+        if restricted is not None and not eqn.effects:
+            mask = tuple(map(bool, used))
+            jaxpr, _ = dce_jaxpr(eqn.params[held], mask, True)  # rules need all arguments
+            params = {**restricted(eqn.params, mask), held: jaxpr}
+            outvars = [v for v, u in zip(eqn.outvars, mask) if u]
+            eqn = eqn.replace(outvars=outvars, params=params)
+        return [True] * len(eqn.invars), eqn

@@ -70,6 +70,8 @@ def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
             return x
         return convert(x, dtype, weak_type)
     elif not is_scalar_literal(x):
+        if aval.dtype == dtype and type(x) is np.ndarray and state.trace is not None:
+            return x  # itself, so that a jaxpr has it as a constant once
         return convert(x, dtype, weak_type)
     kind = type(x)
     # The keys 0.0 and -0.0 are equal; their texts differ. Only Python ints and floats are cached.

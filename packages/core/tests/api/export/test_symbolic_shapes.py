@@ -235,3 +235,22 @@ def test_conditionals_on_sizes():
         px.make_jaxpr(lambda v: v if v.shape[0] > v.shape[1] else v + 1.0)(x)
     y = struct("a, b", ("a >= b + 1",))
     assert not px.make_jaxpr(lambda v: v if v.shape[0] > v.shape[1] else v + 1.0)(y).eqns
+
+
+def test_signs_in_front_of_a_dimension():
+    assert str(symbolic_shape("+ 2, +a, -a + b")) == "(2, a, b - a)"
+
+
+def test_a_list_of_specs_fits_a_tuple_of_arguments():
+    x = np.ones((3, 4), np.float32)
+    assert [s.shape[1:] for s in symbolic_args_specs((x, x), ["a, ...", None])] == [(4,), (4,)]
+    with pytest.raises(ValueError, match="at most 0 dimensions, as 'like' has"):
+        symbolic_args_specs((x, 2.0), "a, ...")
+
+
+def test_comparisons_with_maxima_and_minima():
+    a, _, c = symbolic_shape("a, b, c")
+    maximum = symbolic_shape("max(0, c - b)", scope=c.scope)[0]
+    assert not maximum > c and maximum <= c - 1
+    assert symbolic_shape("max(a, b) - min(a, b)", scope=a.scope)[0] >= 0
+    assert symbolic_shape("min(2*a, a + b)", scope=a.scope)[0] >= a

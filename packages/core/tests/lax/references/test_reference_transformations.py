@@ -510,3 +510,11 @@ def test_unwanted_gradients_are_not_computed(jitted):
         text = str(px.make_jaxpr(run)(ct))
         assert text.count("dot_general[") == 1, text
     assert "dot_general" not in str(px.make_jaxpr(pull.with_refs(ad.DontWant(), ad.DontWant()))(ct))
+
+
+def test_a_custom_vjp_function_receives_a_reference_once():
+    q = px.new_ref(np.float32(1))
+    f = px.custom_vjp(lambda a, b, x: x)
+    f.defvjp(lambda a, b, x: (x, None), lambda _, ct: (None, None, ct))
+    with pytest.raises(ValueError, match=r"for custom_vjp .* appeared at both a and b"):
+        px.grad(lambda x: f(q, q, x))(1.0)

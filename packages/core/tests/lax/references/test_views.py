@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import primax_core as px
-from primax_core import ref as r
+from primax_core import lax, ref as r
 
 F32 = np.float32
 N = 12
@@ -79,6 +79,53 @@ def test_attributes():
     assert (view.shape, view.ndim, view.dtype) == ((8,), 1, np.float32)
     assert repr(view).startswith("RefView(Ref(")
     assert repr(q.at) == f"RefIndexer({q!r})"
+
+
+class TestArguments:
+    """A view is an argument like its reference."""
+
+    @staticmethod
+    def double(view):
+        view[...] = view[...] * 2
+        return view[...]
+
+    @pytest.mark.parametrize(
+        "way", [px.jit, px.checkpoint, lambda f: lambda v: lax.cond(True, f, f, v)]
+    )
+    @pytest.mark.parametrize("at", [px.ds(1, 2), slice(1, 3), 1, np.array([1, 2])], ids=str)
+    def test_of_transformed_functions(self, way, at):
+        q, plain = px.new_ref(START), px.new_ref(START)
+        np.testing.assert_array_equal(way(self.double)(q.at[at]), self.double(plain.at[at]))
+        np.testing.assert_array_equal(q[...], plain[...])
+
+    def test_a_traced_position(self):
+        @px.jit
+        def add(q, i):
+            px.jit(lambda view: view.addupdate(F32(10)))(q.at[i])
+
+        q = px.new_ref(START[:3])
+        add(q, 1)
+        assert q[...].tolist() == [0.0, 11.0, 2.0]
+
+    def test_types(self):
+        q = px.new_ref(START)
+        assert px.eval_shape(lambda v: v[...], q.at[1:3]).shape == (2,)
+        assert equations(self.double, q.at[1:3]) == ["get", "mul", "swap", "get"]
+
+    def test_of_differentiated_functions(self):
+        q = px.new_ref(START)
+        f = lambda x, view: x * view[...]
+        assert float(px.grad(f)(F32(2), q.at[3])) == 3.0
+        assert float(px.grad(px.checkpoint(f))(F32(2), q.at[3])) == 3.0
+
+    def test_two_views_of_a_reference(self):
+        q = px.new_ref(START)
+        with pytest.raises(ValueError, match="only one reference to a mutable array"):
+            px.jit(lambda a, b: a[...] + b[...])(q.at[0], q.at[1])
+
+    def test_vmap_refuses_them(self):
+        with pytest.raises(TypeError, match="cannot be mapped along an axis"):
+            px.vmap(lambda view: view[...])(px.new_ref(START).at[1:3])
 
 
 def test_empty_views():

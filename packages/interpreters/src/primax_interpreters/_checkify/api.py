@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from primax_core.errors import ConcretizationTypeError, TracerIntegerConversionError
 from primax_core.extend import capture, typeof
 from primax_core.extend.runtime import api_boundary, api_boundary_of, library_function
 from primax_core.extend.traces import (
@@ -133,7 +135,8 @@ def checkify(
 
     Args:
       f: a function of pytrees of arrays. It may be compiled, mapped or differentiated inside, with
-        loops and branches.
+        loops and branches. Arguments that are not arrays are constants, and so are Python numbers
+        whose values it needs, as a length for instance.
       errors: which checks: ``user_checks`` (those of :func:`check`), ``nan_checks``,
         ``div_checks``, ``index_checks``, ``float_checks``, ``automatic_checks``, ``all_checks``,
         or a union of them.
@@ -162,6 +165,37 @@ def checkify(
             f"errors must be sets of checks such as checkify.user_checks, got {unknown[0]!r}"
         )
 
+    compiled = _compiled(f, categories)
+    specialized = lru_cache(maxsize=_MOST_SPECIALIZED)(
+        lambda key: _compiled(_with_static_leaves(f, key), categories)
+    )
+
+    def checked_with_static(args: Any, kwargs: Any, static: Callable[[Any], bool]) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+        mask = tuple(map(static, leaves))
+        if not any(mask):
+            return compiled(*args, **kwargs)
+        key = _StaticLeaves(tree, mask, [x for x, s in zip(leaves, mask) if s])
+        return specialized(key)(*[x for x, s in zip(leaves, mask) if not s])
+
+    @api_boundary_of(f)
+    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        try:
+            return checked_with_static(args, kwargs, _is_static)
+        except (ConcretizationTypeError, TracerIntegerConversionError):
+            # A Python number may be a length or a flag.
+            if not any(type(x) in _NUMBERS for x in tree_flatten((args, kwargs))[0]):
+                raise
+        return checked_with_static(args, kwargs, lambda x: type(x) in _NUMBERS or _is_static(x))
+
+    return checked
+
+
+def _compiled(
+    f: Callable[..., Any], categories: frozenset[ErrorCategory]
+) -> Callable[..., tuple[Error, Any]]:
+    """The checked function of arrays, compiled once for each signature."""
+
     def run(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, _ = tree_flatten((args, kwargs))
         traced = trace_function(f, args, kwargs, "checkify")
@@ -174,13 +208,55 @@ def checkify(
 
     run.__name__ = run.__qualname__ = f"checkify_{name_of(f)}"
     run.__doc__ = None
-    compiled = library_function(run)
+    return library_function(run)
 
-    @api_boundary_of(f)
-    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        return compiled(*args, **kwargs)
 
-    return checked
+_MOST_SPECIALIZED: Final = 64
+_NUMBERS: Final = frozenset((bool, int, float, complex))
+
+
+def _is_static(x: Any) -> bool:
+    """Return True for an argument that is a constant of the checked function: no array."""
+    return not is_valid_type(x) and not hasattr(x, "__jax_array__")
+
+
+class _StaticLeaves:
+    """The static leaves of a call, as a key; objects that are not hashable differ by identity."""
+
+    __slots__ = ("tree", "mask", "values", "_key")
+
+    def __init__(self, tree: Any, mask: tuple[bool, ...], values: list[Any]):
+        self.tree, self.mask, self.values = tree, mask, values
+        self._key = (tree, mask, *map(_key_of, values))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _StaticLeaves and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _key_of(x: Any) -> Any:
+    if type(x) in _NUMBERS:
+        return type(x), repr(x)  # 0.0 equals -0.0
+    try:
+        hash(x)
+    except TypeError:
+        return type(x), id(x)
+    return type(x), x
+
+
+def _with_static_leaves(f: Callable[..., Any], static: _StaticLeaves) -> Callable[..., Any]:
+    """The function of the other leaves."""
+
+    def fixed(*dynamic: Any) -> Any:
+        values, rest = iter(static.values), iter(dynamic)
+        leaves = [next(values) if s else next(rest) for s in static.mask]
+        args, kwargs = tree_unflatten(static.tree, leaves)
+        return f(*args, **kwargs)
+
+    fixed.__name__ = fixed.__qualname__ = name_of(f)
+    return fixed
 
 
 @api_boundary

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from .. import _modules
 from .._aliases import AliasFinder
+from . import _src
 from ._top import OWN_MODULES, VERSION, Jax
 
 NAME: Final = "jax"
@@ -40,7 +41,10 @@ class JaxFinder(AliasFinder):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         assert spec.origin is not None
+        private = f"{NAME}._src."
         try:
+            if spec.name.startswith(private):
+                _src.load(spec.name.removeprefix(private))
             return super().create_module(spec)
         except ModuleNotFoundError as e:
             if e.name is None or not spec.origin.startswith(e.name):

@@ -1,34 +1,152 @@
-"""Metadata for XLA: the reference's ``jax.experimental.xla_metadata``.
-
-Primax does not pass metadata to XLA. It would change the schedule of a program, but no results, so
-these functions warn and continue.
-"""
+"""Metadata for XLA: frontend attributes of operations."""
 
 from __future__ import annotations
 
-import contextlib as _contextlib
-import warnings as _warnings
-from collections.abc import Callable
+import functools as _functools
+from collections.abc import Callable as _Callable
+from contextlib import ContextDecorator as _ContextDecorator
 from typing import Any
+
+import primax_core as _core
+from primax_core import extend as _extend
+from primax_core.extend import facade as _facade, runtime as _runtime
+
+__all__ = ["set_xla_metadata", "xla_metadata_call"]
+
+# Jaxprs and executables of functions that are called in a context differ from others.
+_option = _runtime.define_option(
+    "xla_metadata", object, (), "trace", "frontend attributes of traced operations"
+)
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
-    """The value ``x``, or a context manager without ``x``; the metadata have no effect."""
-    _warn("set_xla_metadata", kwargs)
-    return _contextlib.nullcontext() if x is None else x
+    """Attach metadata to operations, which XLA and its tools can read.
+
+    Args:
+      x: a pytree of arrays: the metadata belong to the operations that compute them. Without it,
+        the result is a context manager, also usable as a decorator: the metadata belong to all
+        operations that are traced within.
+      kwargs: names and values; ``None`` removes the metadata of an outer context.
+
+    The metadata are ``mhlo.frontend_attributes`` of the lowered module. They do not change values.
+
+    >>> import primax
+    >>> def f(x):
+    ...     with set_xla_metadata(group="a"):
+    ...         return primax.lax.sin(x)
+    >>> 'group = "a"' in primax.jit(f).lower(1.0).as_text()
+    True
+    """
+    if x is None:
+        return XlaMetadataContextManager(kwargs)
+    items = _items(kwargs)
+    return _core.tree.map(lambda leaf: _attach(leaf, items), x) if items else x
 
 
-def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Any:
-    """The function ``f``, or a decorator without ``f``; the metadata have no effect."""
-    _warn("xla_metadata_call", meta)
-    return (lambda fun: fun) if f is None else f
+class XlaMetadataContextManager(_ContextDecorator):
+    """Context in which traced operations get metadata."""
+
+    def __init__(self, metadata: dict[str, Any]):
+        self._metadata = metadata
+        self._contexts: list[tuple[Any, Any]] = []
+
+    def _recreate_cm(self) -> XlaMetadataContextManager:
+        return XlaMetadataContextManager(self._metadata)
+
+    def __enter__(self) -> None:
+        items = _items(self._metadata)
+        option, scope = _option((*_option.value, *items)), _scope(items)
+        self._contexts.append((option, scope))
+        option.__enter__()
+        scope.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        option, scope = self._contexts.pop()
+        scope.__exit__(*exc)
+        option.__exit__(*exc)
 
 
-def _warn(function: str, metadata: dict[str, Any]) -> None:
-    if metadata:
-        _warnings.warn(
-            f"{function}: the metadata {', '.join(metadata)} are ignored: Primax does not pass "
-            "metadata to XLA",
-            UserWarning,
-            stacklevel=3,
-        )
+def xla_metadata_call(f: _Callable[..., Any] | None = None, /, **meta: Any) -> Any:
+    """A function that is one call in the lowered module, with metadata; or a decorator.
+
+    >>> import primax
+    >>> @xla_metadata_call(inlineable="false")
+    ... def f(x):
+    ...     return primax.lax.sin(x) * 2
+    >>> "call @xla_metadata_call" in primax.jit(f).lower(1.0).as_text()
+    True
+    """
+    if f is None:
+        return lambda fun: xla_metadata_call(fun, **meta)
+    fun, items = f, _items(meta)
+
+    @_functools.wraps(fun)
+    def xla_metadata_call_(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)
+
+    xla_metadata_call_.__name__ = "xla_metadata_call"
+    compiled = _core.jit(xla_metadata_call_)
+
+    @_functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _scope(items, inner=False):
+            return compiled(*args, **kwargs)
+
+    return call
+
+
+def _items(metadata: dict[str, Any]) -> tuple[tuple[str, str | None], ...]:
+    return tuple((name, _text(value)) for name, value in sorted(metadata.items()))
+
+
+def _text(value: Any) -> str | None:
+    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+
+
+def _scope(items: tuple[tuple[str, str | None], ...], inner: bool = True) -> Any:
+    return _core.named_scope(_facade.Attributes(items, inner))
+
+
+xla_metadata_value_p = _extend.Primitive("xla_metadata_value")
+
+
+def _attach(x: Any, items: tuple[tuple[str, str | None], ...]) -> Any:
+    _extend.typeof(x)  # raises for other objects
+    if not isinstance(x, _extend.Tracer):
+        return x
+    return xla_metadata_value_p.bind(x, xla_metadata_kvs=items)
+
+
+@xla_metadata_value_p.rule(_extend.abstract)
+def _abstract(x: Any, *, xla_metadata_kvs: Any) -> Any:
+    return x
+
+
+@xla_metadata_value_p.rule(_extend.lower)
+def _lower(ctx: Any, x: Any, *, xla_metadata_kvs: Any) -> Any:
+    from primax_core.extend.lowering import ir
+
+    op = x.owner
+    if isinstance(op, ir.Block) or op.name == "stablehlo.constant":
+        return x  # an argument has no operation
+    op = op.operation
+    name = "mhlo.frontend_attributes"
+    texts = {e.name: e.attr for e in op.attributes[name]} if name in op.attributes else {}
+    new = {k: ir.StringAttr.get(v) for k, v in xla_metadata_kvs if v is not None}
+    op.attributes[name] = ir.DictAttr.get({**texts, **new})
+    return x
+
+
+@xla_metadata_value_p.rule(_extend.jvp)
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    return xla_metadata_value_p.bind(*primals, **params), tangents[0]
+
+
+@xla_metadata_value_p.rule(_extend.batch)
+def _batch(axis: Any, args: Any, dims: Any, **params: Any) -> Any:
+    return xla_metadata_value_p.bind(*args, **params), dims[0]
+
+
+@xla_metadata_value_p.rule(_extend.transpose)
+def _transpose(ct: Any, x: Any, **params: Any) -> Any:
+    return [ct]

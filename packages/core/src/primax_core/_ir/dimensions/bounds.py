@@ -18,8 +18,12 @@ INF = math.inf
 _MOST_FACTS = 120
 
 
-def bounds_of(scope: SymbolicScope, expr: Any) -> Interval:
-    """The best bounds found, by interval arithmetic and by the known linear facts."""
+def bounds_of(scope: SymbolicScope, expr: Any, splits: int = 2) -> Interval:
+    """The best bounds found, by interval arithmetic and by the known linear facts.
+
+    Args:
+      splits: the number of maxima and minima that are replaced by each of their operands.
+    """
     if type(expr) is int:
         return expr, expr
     low, high = interval_of(scope, expr)
@@ -27,7 +31,18 @@ def bounds_of(scope: SymbolicScope, expr: Any) -> Interval:
         return low, high
     facts = _facts_about(scope, expr)
     effort = scope.effort
-    return _tightened(expr, facts, low, effort), -_tightened(-expr, facts, -high, effort)
+    low, high = _tightened(expr, facts, low, effort), -_tightened(-expr, facts, -high, effort)
+    for m, c in expr.terms if splits else ():
+        if len(m) != 1 or m[0][1] != 1 or m[0][0].op not in ("max", "min"):
+            continue
+        factor = m[0][0]
+        rest = expr - c * of_factor(scope, factor)
+        cases = [bounds_of(scope, rest + c * x, splits - 1) for x in factor.operands]
+        if (c > 0) == (factor.op == "min"):  # the least of the cases
+            low = max(low, min(a for a, _ in cases))
+        else:
+            high = min(high, max(b for _, b in cases))
+    return low, high
 
 
 def _tightened(expr: DimExpr, facts: list[DimExpr], low: Any, effort: Effort) -> Any:

@@ -68,7 +68,11 @@ class _Parser:
         closing = "')'" if bracketed else "the end"
         while not (self.next_is(")") if bracketed else self.tokens[self.at][0] == "end"):
             if self.take("..."):
-                self.dims.extend(self.known_sizes()[len(self.dims) :])
+                sizes = self.known_sizes()
+                if len(self.dims) > len(sizes):
+                    self.at -= 1
+                    self.fail(f"at most {len(sizes)} dimensions, as 'like' has")
+                self.dims.extend(sizes[len(self.dims) :])
                 self.take(",")
                 break
             self.dims.append(self.dimension())
@@ -111,6 +115,7 @@ class _Parser:
     # Expressions
 
     def expression(self) -> Any:
+        self.take("+")
         total = self.term()
         while self.next_is("+", "-"):
             negative = self.tokens[self.at][1] == "-"

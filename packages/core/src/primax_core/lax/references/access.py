@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary
 from ..._ir import dtypes
@@ -340,3 +341,24 @@ class RefView:
 
     def __repr__(self) -> str:
         return f"RefView({self.base!r}, {self.index!r}, {self.operands!r})"
+
+
+def _flatten_view(view: RefView) -> tuple[tuple[Any, ...], Any]:
+    return (view.base, *view.operands), (view.index, getattr(view.base, "shape", None))
+
+
+def _unflatten_view(aux: Any, children: Sequence[Any]) -> RefView:
+    index, shape = aux
+    base, *operands = children
+    if shape is not None and getattr(base, "shape", shape) != shape:
+        raise TypeError(
+            f"a view of a reference of shape {shape} cannot be mapped along an axis: map the "
+            "reference, and take the view inside the function"
+        )
+    view = object.__new__(RefView)
+    view.base, view.index, view.operands = base, index, operands
+    return view
+
+
+# As an argument of a transformed function, a view is its reference and the operands of its index.
+pytree.register_pytree_node(RefView, _flatten_view, _unflatten_view)
