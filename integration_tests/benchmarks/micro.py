@@ -138,3 +138,22 @@ def dispatch(leaves: int) -> Callable[[Namespace], Call]:
 for _leaves, _budget in {1: 1.2, 10: 1.0, 200: None, 1000: 0.8}.items():
     _what = "1 array" if _leaves == 1 else f"tree of {_leaves}"
     CASES.timed("dispatch", f"jitted call, {_what}", _budget)(dispatch(_leaves))
+
+
+@CASES.timed("dispatch", "jitted call, static argument", 1.2)
+def _(ns: Namespace) -> Call:
+    x, scale = vector(ns), ns.jax.jit(lambda x, n: x * n, static_argnums=1)
+    return lambda: scale(x, 3)
+
+
+@CASES.timed("dispatch", "jitted call, static keyword argument", 1.3)
+def _(ns: Namespace) -> Call:
+    x, scale = vector(ns), ns.jax.jit(lambda x, n: x * n, static_argnames="n")
+    return lambda: scale(x, n=3)
+
+
+@CASES.timed("dispatch", "jitted call, array and tree", 1.3)
+def _(ns: Namespace) -> Call:
+    x, add = vector(ns), ns.jax.jit(lambda x, tree: x + tree["w"])
+    tree = {"w": vector(ns)}
+    return lambda: add(x, tree)

@@ -10,7 +10,7 @@ from .._base import caches, pytree, source
 from .._base.config import state
 from .._base.source import take_attributes
 from .._engine.call import Inline
-from .._engine.jit_cache import JitCache, TracedCall
+from .._engine.jit_cache import Entry, JitCache, TracedCall
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.compile import compile_jaxpr
 from .._lower.liveness import unusable_donations
@@ -52,6 +52,38 @@ class _Options:
     )  # fmt: skip
 
 
+class _Keyed:
+    """Keys of calls with static or keyword arguments, for one number and choice of arguments.
+
+    ``key(options_key, (*args, *kwargs.values()))`` is the key of a call, with the type of each
+    static value, and the arrays in the order of the executable: keyword arguments sorted by name.
+    """
+
+    __slots__ = ("key", "shape", "static", "others")
+
+    def __init__(self, options: _Options, n: int, kwargs: dict[str, Any]):
+        names = list(kwargs)
+        at = {i if i >= 0 else i + n for i in options.static_argnums if i < n}
+        at |= {n + i for i, name in enumerate(names) if name in options.static_argnames}
+        order = [*range(n), *[n + names.index(name) for name in sorted(names)]]
+        self.static = [i for i in order if i in at]
+        self.others = [i for i in order if i not in at]
+        # Generated, because a loop over the positions takes three times as long.
+        parts = [f"v[{i}], type(v[{i}]), " for i in self.static]
+        parts += [f"v[{i}]._spec, " for i in self.others]
+        arrays = ", ".join([f"v[{i}]" for i in self.others])
+        text = f"lambda k, v: ((k, shape, {''.join(parts)}), [{arrays}])"
+        self.shape = object()
+        self.key = eval(text, {"shape": self.shape})
+
+    def flatten(self, options_key: Any, values: tuple) -> tuple[tuple, list]:
+        """``key`` of calls with pytrees of arrays."""
+        static = [values[i] for i in self.static]
+        leaves, tree = _flatten([values[i] for i in self.others])
+        types = map(type, static)
+        return (options_key, self.shape, tree, *static, *types, *[a._spec for a in leaves]), leaves
+
+
 class _SignatureOfWrapped:
     """``__signature__`` of instances, for callers that do not follow ``__wrapped__``."""
 
@@ -82,24 +114,35 @@ class JitFunction:
         self._jit_cache = _jit_cache(fun, options, traced)
         self._entries = self._jit_cache.entries
         self._trees = self._jit_cache.fast_entries
+        self._keyed: dict[Any, _Keyed] = caches.Bounded()
+        self._nested = False  # an argument of a repeated call was a tree of arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if state.trace is None and not kwargs and args:
-                # The fast path, for one array, arrays, or a tree of arrays; `launch` is inlined,
-                # because one call less is 1 % of a jitted call.
-                first, leaves, entry = args[0], args, None
+            if state.trace is None:
+                # The fast path; `launch` is inlined, because one call less is 1 % of a jitted call.
+                leaves, entry = args, None
                 try:
-                    if type(first) is not ArrayImpl:
+                    if kwargs or self._has_static:
+                        shape, values = len(args), args
+                        if kwargs:
+                            shape, values = (shape, *kwargs), (*args, *kwargs.values())
+                        if (keyed := self._keyed.get(shape)) is not None:
+                            key, leaves = keyed.key(state.key, values)
+                            entry = self._trees.get(key)
+                    elif len(args) == 1 and type(first := args[0]) is ArrayImpl:
+                        entry = self._entries.get((state.key, first._spec))
+                    elif self._nested:
                         leaves, tree = _flatten(args)
                         entry = self._trees.get((state.key, tree, *[a._spec for a in leaves]))
-                    elif len(args) == 1:
-                        entry = self._entries.get((state.key, first._spec))
                     else:
                         entry = self._entries.get((state.key, *[a._spec for a in args]))
-                except (AttributeError, ValueError):
+                except (AttributeError, ValueError, TypeError):
                     pass  # an argument is not an array; converted below, or an error is raised
                 if entry is not None:
+                    if not entry.plain:
+                        outs = entry.exe(leaves)
+                        return outs[0] if entry.single else entry.out_tree.unflatten(outs)
                     if garbage_is_due():
                         collect_garbage()
                     try:
@@ -110,28 +153,46 @@ class JitFunction:
                         explain_failure(e, leaves, f"jit({self._jit_cache.name})")
                         raise
                     return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-            if state.disable_jit:
-                return self._fun(*args, **kwargs)
-            if self._has_static or kwargs:
-                fun, static_key, args, kwargs = self._bind_static(args, kwargs)
-            else:
-                fun, static_key = self._fun, None
-            leaves, in_tree = _flatten((args, kwargs))
-            if state.trace is None:
-                try:
-                    specs = [x._spec for x in leaves]
-                    entry = self._entries[(state.key, static_key, in_tree, *specs)]
-                except (KeyError, AttributeError):
-                    pass
-                else:
-                    if entry.plain and static_key is None and not kwargs:
-                        self._trees[state.key, _flatten(args)[1], *specs] = entry
-                    outs = entry.exe(leaves)
-                    return outs[0] if entry.single else entry.out_tree.unflatten(outs)
-            return self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
+            return self._call(args, kwargs)
         except Exception as e:
             source.fold_traceback(e)
             raise
+
+    def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if state.disable_jit:
+            return self._fun(*args, **kwargs)
+        fun, static_key, open_args, open_kwargs = self._bind_static(args, kwargs)
+        leaves, in_tree = _flatten((open_args, open_kwargs))
+        if state.trace is None:
+            try:
+                specs = [x._spec for x in leaves]
+                entry = self._entries[(state.key, static_key, in_tree, *specs)]
+            except (KeyError, AttributeError):
+                pass
+            else:
+                self._store_fast(entry, args, kwargs, specs)
+                outs = entry.exe(leaves)
+                return outs[0] if entry.single else entry.out_tree.unflatten(outs)
+        return self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
+
+    def _store_fast(self, entry: Entry, args: tuple, kwargs: dict[str, Any], specs: list) -> None:
+        """Store the executable of a repeated call for the fast path."""
+        if not (kwargs or self._has_static):
+            arrays = all(type(a) is ArrayImpl for a in args)
+            self._nested = self._nested or not arrays
+            if self._nested and not (arrays and len(args) == 1):
+                self._trees[state.key, _flatten(args)[1], *specs] = entry
+            else:
+                self._entries[state.key, *specs] = entry
+            return
+        shape = (len(args), *kwargs) if kwargs else len(args)
+        keyed = self._keyed.get(shape)
+        if keyed is None:
+            keyed = self._keyed[shape] = _Keyed(self._options, len(args), kwargs)
+        values = (*args, *kwargs.values())
+        if any(type(values[i]) is not ArrayImpl for i in keyed.others):
+            keyed.key = keyed.flatten
+        self._trees[keyed.key(state.key, values)[0]] = entry
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else partial(self, instance)
