@@ -11,6 +11,7 @@ import primax_numpy as pnp
 from primax_core import (
     ShapeDtypeStruct,
     enable_checks,
+    enable_x64,
     eval_shape,
     grad,
     jit,
@@ -114,6 +115,38 @@ def test_trapezoid_with_step_sizes() -> None:
         dx = np.asarray(dx)
         actual = pnp.trapezoid(y, dx=dx, axis=axis)
         np.testing.assert_allclose(actual, np.trapezoid(y, dx=dx, axis=axis), rtol=1e-6)
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize(
+    "name, points, single, double",
+    [
+        (
+            "log10",
+            [0.7, 1.3, 1e-7, 1000.0, 5e11],
+            [
+                -0.15490196738173417,
+                0.11394333637700982,
+                -6.999999994924792,
+                3.0,
+                11.698970002557148,
+            ],
+            [-0.1549019599857432, 0.11394335230683679, -7.0, 3.0, 11.698970004336019],
+        ),
+        (
+            "sinc",
+            [0.45, 0.5235, 1.01, 2.7],
+            [0.69864659943015, 0.6063854644970076, -0.009899352187599707, 0.09537706474982269],
+            [0.6986465850664342, 0.6063854973315788, -0.00989936153178762, 0.09537707681490437],
+        ),
+    ],
+)
+def test_errors_are_below_two_ulp(name, points, single, double) -> None:
+    for dtype, exact in ((np.float32, single), (np.float64, double)):
+        with enable_x64(dtype is np.float64):
+            y = np.asarray(getattr(pnp, name)(np.array(points, dtype))).astype(np.float64)
+            ulp = np.abs(y - exact) / np.spacing(np.abs(np.array(exact)).astype(dtype))
+            assert ulp.max() < 1.7, ulp
 
 
 def test_sinc_of_infinity() -> None:

@@ -47,7 +47,7 @@ def log10(x: Any, /) -> Array:
     """Logarithm to base 10 of each element, NaN for negative floats; integers become floats."""
     x = as_inexact(x)
     natural: Any = lax.log(x)
-    scale = 1 / math.log(10)
+    scale = math.log10(math.e)  # 1 / log(10) is rounded twice
     if is_complex(x):  # scaled separately: an infinite part must not turn the other into NaN
         scaled = lax.complex(lax.real(natural) * scale, lax.imag(natural) * scale)
     else:

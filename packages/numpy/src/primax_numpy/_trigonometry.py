@@ -174,17 +174,17 @@ def sinc(x: Any, /) -> Array:
     sign = 1 - 2 * (whole - 2 * lax.floor(whole * 0.5))  # -1 at odd numbers
     near = whole == 0
     share = rest / lax.select(near, lax.full_like(x, 1), x)
-    out = sign * _sinc_series(rest * math.pi) * lax.select(near, lax.full_like(x, 1), share)
+    out = sign * _sinc_series(rest) * lax.select(near, lax.full_like(x, 1), share)
     return lax.select(infinite, lax.full_like(x, 0), out)
 
 
 def _sinc_series(x: Any) -> Any:
-    """``sin(x) / x`` by its power series, for ``abs(x) <= π/2``."""
+    """``sin(πx) / (πx)`` by its power series, for ``abs(x) <= 1/2``."""
     terms = 13 if typeof(x).dtype.itemsize == 8 else 8
     square = x * x
     total: Any = lax.full_like(x, 0)
     for n in reversed(range(terms)):
-        total = total * square + (-1) ** n / math.factorial(2 * n + 1)
+        total = total * square + (-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n + 1)
     return total
 
 

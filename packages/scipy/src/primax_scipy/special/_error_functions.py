@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import operator
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array
+from primax_core.extend import Array, cast, typeof
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
@@ -39,7 +40,7 @@ from .._elementary import (
 )
 from .._functions import floats, single_or_double
 from ._faddeeva import faddeeva
-from ._tables import DAWSON_FAR, DAWSON_NEAR, ERFCX
+from ._tables import DAWSON_FAR, DAWSON_NEAR, ERFCX, ERFINV_DOUBLE, ERFINV_SINGLE
 
 
 @elementwise
@@ -69,7 +70,39 @@ def erfinv(x: Any) -> Array:
     Raises:
       TypeError: if the argument is complex.
     """
-    return lax.erf_inv(as_inexact(x))
+    x = as_inexact(x)
+    aval = typeof(x)
+    if is_complex(x):
+        raise TypeError(f"erfinv does not accept dtype {aval.dtype.name}: it is for real numbers.")
+    out = widened(inverse_error)(x)
+    return cast(out, typeof(out), aval.dtype, aval.weak_type)
+
+
+@custom_jvp
+def inverse_error(x: Any) -> Any:
+    """Inverse error function of floats of 32 or 64 bits.
+
+    The quotient by ``x`` is a smooth function of ``w = -log(1 - x²)``, for large ``w`` of its root.
+    All intervals share one evaluation of a polynomial, with selected coefficients.
+    """
+    w = -lax.log((1 - x) * (1 + x))
+    double = is_double(x)
+    near, far = w < (6.25 if double else 5), w >= 16
+    center = choose(far, lax.full_like(x, 5.0), 3.0) if double else 3.0
+    gap = choose(near, w - 0.5, lax.sqrt(w) - center)
+    table = ERFINV_DOUBLE if double else ERFINV_SINGLE
+    value: Any = 0.0
+    for a, *others in reversed(list(zip_longest(*table, fillvalue=0.0))):
+        c = choose(far, lax.full_like(x, others[1]), others[0]) if double else others[0]
+        value = value * gap + choose(near, lax.full_like(x, a), c)
+    return x * choose(lax.abs(x) == 1, np.inf, value)
+
+
+@inverse_error.defjvp
+def _inverse_error_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y = inverse_error(x)
+    return y, t * (0.5 * ROOT_PI) * exp_of_square(y, 1.0)
 
 
 # Scaled functions
@@ -268,7 +301,7 @@ def _upper_quantile(log_q: Any, middle: Any) -> Any:
 def _complement_inverse(y: Any) -> Any:
     """Inverse of ``erfc``."""
     middle = (y > 0.5) & (y < 1.5)
-    near = lax.erf_inv(1 - choose(middle, y, 1.0))
+    near = inverse_error(1 - choose(middle, y, 1.0))
     small = lax.min(y, 2 - y)
     z = _upper_quantile(lax.log(choose(small > 0, small, 0.5)), middle | (small <= 0))
     far = choose(y < 1, z, -z)
@@ -299,7 +332,8 @@ def erfcinv(y: Any) -> Array:
 @custom_jvp
 def _normal_quantile(p: Any) -> Any:
     # 2 p is exact; for small p, 1 - p is not.
-    x = -ROOT_2 * _complement_inverse(2 * p)
+    z = _complement_inverse(2 * p)
+    x = -(z + (ROOT_2 - 1) * z)  # rounds less than a product with the root of 2
     return choose(x == 0, 0.0, x)
 
 

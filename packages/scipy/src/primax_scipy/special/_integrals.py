@@ -33,15 +33,30 @@ from ._tables import (
 )
 
 _EULER = 0.57721566490153286061
+# Zeros as sums of two numbers
+_EI_ZERO = (0.3725074107813666, 1.3140183414386028e-17)
+_CI_ZERO = (0.6165054856207163, -4.209920321433186e-17)
+
+
+def _from_zero(x: Any, zero: tuple[float, float]) -> tuple[Any, Any]:
+    """The difference of positive numbers from a zero, and the logarithm of their quotient."""
+    head, tail = zero
+    if not is_double(x):
+        head, tail = float(np.float32(head)), head - float(np.float32(head))
+    # XLA would add up the constants of (x - head) - tail.
+    relative = (x - head) / head - tail / head
+    low = x < 0.4 * head
+    log = lax.log1p(choose(low, 0.0, relative))
+    return head * relative, choose(low, lax.log(choose(low, x, 1.0)) - math.log(head), log)
 
 
 def _e1(x: Any) -> Any:
     """``E1`` of positive numbers."""
-    near = x < 2
-    low = choose(near, x, 1.0)
-    value = low * chebyshev(low - 1, E1_NEAR) - lax.log(low) - _EULER
-    high = choose(near, 2.0, x)
-    far = lax.exp(-high) * (chebyshev(4 / high - 1, E1_FAR) / high)
+    near = x < 0.5  # the terms of the series cancel beyond
+    low = choose(near, x, 0.5)
+    value = low * chebyshev(4 * low - 1, E1_NEAR) - lax.log(low) - _EULER
+    high = choose(near, 0.5, x)
+    far = lax.exp(-high) * (chebyshev(1 - 5 / (high + 2), E1_FAR) / high)
     return choose(near, value, far)
 
 
@@ -49,13 +64,14 @@ def _ei(x: Any) -> Any:
     """``Ei`` of positive numbers."""
     near = x < 6
     low = choose(near, x, 1.0)
-    value = low * chebyshev(low / 3 - 1, EI_NEAR) + lax.log(low) + _EULER
+    half = lax.exp(0.5 * bounded(x, 0.0, 1e4))  # avoids overflow before the division
+    gap, log = _from_zero(low, _EI_ZERO)
+    value = gap * (half * chebyshev(low / 3 - 1, EI_NEAR)) + log
     high = bounded(x, 6.0, 1e4)
     first = chebyshev(24 / lax.min(high, lax.full_like(x, 12.0)) - 3, EI_6_12)
     second = chebyshev(48 / bounded(high, 12.0, 24.0) - 3, EI_12_24)
     third = chebyshev(48 / lax.max(high, lax.full_like(x, 24.0)) - 1, EI_FAR)
     scaled = choose(high < 12, first, choose(high < 24, second, third))
-    half = lax.exp(0.5 * high)  # avoids overflow before the division
     return choose(near, value, half * (half * (scaled / high)))
 
 
@@ -106,8 +122,8 @@ def exp1(x: Any) -> Array:
 
 
 def _series_en(n: Any, x: Any) -> Any:
-    """``En`` of integral ``n >= 1`` for ``0 < x <= 2``: 5.1.12 of Abramowitz and Stegun."""
-    terms = 30 if is_double(x) else 17
+    """``En`` of integral ``n >= 1`` for ``0 < x <= 0.8``: 5.1.12 of Abramowitz and Stegun."""
+    terms = 22 if is_double(x) else 13
     power = lax.full_like(x, 1.0)
     total = lax.full_like(x, 0.0)
     for k in range(terms):
@@ -122,8 +138,8 @@ def _series_en(n: Any, x: Any) -> Any:
 
 
 def _fraction_en(n: Any, x: Any) -> Any:
-    """``En`` for ``x >= 2``, by backward evaluation of the even part of its continued fraction."""
-    steps = 60 if is_double(x) else 30
+    """``En`` for ``x >= 0.8``: backward evaluation of the even part of its continued fraction."""
+    steps = 105 if is_double(x) else 30
 
     def step(i: Any, tail: Any) -> Any:
         k = steps - lax.convert_element_type(i, typeof(x).dtype)
@@ -139,11 +155,11 @@ def _general_exponential_integral(n: Any, x: Any) -> Any:
     bad = (n < 0) | (x < 0) | (n != lax.floor(n)) | (n != n) | (x != x)
     plain = ~bad & (n > 0) & (x > 0)
     order, y = choose(plain, n, 1.0), choose(plain, x, 1.0)
-    near = y <= 2
+    near = y <= 0.8
     value = choose(
         near,
-        _series_en(order, choose(near, y, 1.0)),
-        _fraction_en(order, choose(near, 2.0, y)),
+        _series_en(order, choose(near, y, 0.8)),
+        _fraction_en(order, choose(near, 0.8, y)),
     )
     zeroth = lax.exp(-x) / x
     origin = choose(n > 1, 1 / choose(n > 1, n - 1, 1.0), np.inf)
@@ -186,7 +202,8 @@ def _sine_cosine(x: Any) -> Any:
     low = choose(near, size, 1.0)
     square = lax.square(low)
     s = low * chebyshev(square / 18 - 1, SI_NEAR)
-    c = square * chebyshev(square / 18 - 1, CI_NEAR) + lax.log(low) + _EULER
+    gap, log = _from_zero(low, _CI_ZERO)
+    c = gap * (low + _CI_ZERO[0]) * chebyshev(square / 18 - 1, CI_NEAR) + log
     high = choose(near, 6.0, size)
     inverse = 1 / high
     t = 72 * (inverse * inverse) - 1
