@@ -9,7 +9,6 @@ from typing import Any as _Any
 
 from . import ad_checkpoint as ad_checkpoint
 from . import custom_batching as custom_batching
-from . import custom_derivatives as custom_derivatives
 from . import dlpack as dlpack
 from . import dtypes as dtypes
 from . import errors as errors
@@ -23,8 +22,6 @@ from . import typing as typing
 from ._api.checkpoint import checkpoint as checkpoint
 from ._api.checkpoint import checkpoint_policies as checkpoint_policies
 from ._api.checkpoint import remat as remat
-from ._api.closures import closure_convert as closure_convert
-from ._api.custom_derivatives import custom_gradient as custom_gradient
 from ._api.custom_derivatives import custom_jvp as custom_jvp
 from ._api.custom_derivatives import custom_vjp as custom_vjp
 from ._api.environment import effects_barrier as effects_barrier
@@ -103,6 +100,7 @@ from ._trace.core import typeof as typeof
 from ._engine.call import Inline as Inline
 
 if TYPE_CHECKING:
+    from . import custom_derivatives as custom_derivatives
     from . import debug as debug
     from . import export as export
     from . import extend as extend
@@ -113,6 +111,8 @@ if TYPE_CHECKING:
     from . import testing as testing
     from ._api.callbacks import io_callback as io_callback
     from ._api.callbacks import pure_callback as pure_callback
+    from ._api.closures import closure_convert as closure_convert
+    from ._api.custom_gradient import custom_gradient as custom_gradient
     from ._api.references import Ref as Ref
     from ._api.references import empty_ref as empty_ref
     from ._api.references import free_ref as free_ref
@@ -124,6 +124,7 @@ __version__ = "0.1.0"
 
 _MODULES = (
     "ad",
+    "custom_derivatives",
     "debug",
     "export",
     "extend",
@@ -136,6 +137,8 @@ _MODULES = (
 _HOMES = {
     "CompilerEffortLevel": "_lower.effort_levels",
     "Ref": "_api.references",
+    "closure_convert": "_api.closures",
+    "custom_gradient": "_api.custom_gradient",
     "empty_ref": "_api.references",
     "free_ref": "_api.references",
     "freeze": "_api.references",

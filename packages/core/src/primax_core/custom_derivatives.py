@@ -2,12 +2,12 @@
 
 from ._api.closures import closure_convert as closure_convert
 from ._api.custom_derivatives import (
-    custom_gradient as custom_gradient,
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
     zero_from_primal as zero_from_primal,
 )
+from ._api.custom_gradient import custom_gradient as custom_gradient
 from ._engine.custom_jvp import (
     SymbolicZero as SymbolicZero,
     custom_jvp_call_p as custom_jvp_call_p,

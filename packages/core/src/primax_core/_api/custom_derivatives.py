@@ -28,7 +28,6 @@ from .arguments import (
     name_of,
     resolve_keywords,
 )
-from .closures import convert_closure
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -434,61 +433,6 @@ def _checked_bwd_outputs(cts, in_tree, avals: Sequence, bwd: Callable, fun: Call
 
 def _is_repeated(x, leaves, full) -> bool:
     return sum(1 for f in full if f is x) > sum(1 for leaf in leaves if leaf is x)
-
-
-def custom_gradient(fun: Callable[..., Any], *, with_logs: bool = False) -> Any:
-    """A function that returns its value and its vjp function, as a differentiable function.
-
-    ``fun(*args)`` returns ``(value, vjp)``, where ``vjp(cotangent)`` returns one cotangent for each
-    argument (bare, for a single one). Values in the closure of ``vjp`` are the residuals.
-
-    Args:
-      with_logs: ``vjp`` returns ``(cotangents, logs)``; see :meth:`custom_vjp.defvjp_with_logs`.
-
-    >>> @custom_gradient
-    ... def f(x):
-    ...     return x * x, lambda ct: 3.0 * ct
-    >>> from primax_core import grad
-    >>> float(grad(f)(1.0))
-    3.0
-    """
-    check_callable(fun)
-
-    @custom_vjp
-    def wrapped(*args, **kwargs):
-        value, _ = fun(*args, **kwargs)
-        return value
-
-    def fwd(*args, **kwargs):
-        value, vjp_fun = fun(*args, **kwargs)
-        closure, consts = convert_closure(vjp_fun, value)
-        return value, _Saved(closure, consts, len(args))
-
-    def bwd(saved, ct):
-        cts, logs = saved.closure(ct, saved.consts), None
-        if with_logs:
-            from .._engine.backward_logs import checked_logs
-
-            cts, logs = checked_logs(cts, "of a custom_gradient function")
-        if saved.n_args == 1 and not (isinstance(cts, tuple) and len(cts) == 1):
-            cts = (cts,)
-        return (tuple(cts), logs) if with_logs else tuple(cts)
-
-    (wrapped.defvjp_with_logs if with_logs else wrapped.defvjp)(fwd, bwd)
-    take_attributes(wrapped, fun)
-    return wrapped
-
-
-class _Saved:
-    def __init__(self, closure, consts, n_args):
-        self.closure, self.consts, self.n_args = closure, consts, n_args
-
-
-pytree.register_pytree_node(
-    _Saved,
-    lambda s: (s.consts, (s.closure, s.n_args)),
-    lambda aux, consts: _Saved(aux[0], list(consts), aux[1]),
-)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:

@@ -52,38 +52,6 @@ class _Options:
     )  # fmt: skip
 
 
-class _Keyed:
-    """Keys of calls with static or keyword arguments, for one number and choice of arguments.
-
-    ``key(options_key, (*args, *kwargs.values()))`` is the key of a call, with the type of each
-    static value, and the arrays in the order of the executable: keyword arguments sorted by name.
-    """
-
-    __slots__ = ("key", "shape", "static", "others")
-
-    def __init__(self, options: _Options, n: int, kwargs: dict[str, Any]):
-        names = list(kwargs)
-        at = {i if i >= 0 else i + n for i in options.static_argnums if i < n}
-        at |= {n + i for i, name in enumerate(names) if name in options.static_argnames}
-        order = [*range(n), *[n + names.index(name) for name in sorted(names)]]
-        self.static = [i for i in order if i in at]
-        self.others = [i for i in order if i not in at]
-        # Generated, because a loop over the positions takes three times as long.
-        parts = [f"v[{i}], type(v[{i}]), " for i in self.static]
-        parts += [f"v[{i}]._spec, " for i in self.others]
-        arrays = ", ".join([f"v[{i}]" for i in self.others])
-        text = f"lambda k, v: ((k, shape, {''.join(parts)}), [{arrays}])"
-        self.shape = object()
-        self.key = eval(text, {"shape": self.shape})
-
-    def flatten(self, options_key: Any, values: tuple) -> tuple[tuple, list]:
-        """``key`` of calls with pytrees of arrays."""
-        static = [values[i] for i in self.static]
-        leaves, tree = _flatten([values[i] for i in self.others])
-        types = map(type, static)
-        return (options_key, self.shape, tree, *static, *types, *[a._spec for a in leaves]), leaves
-
-
 class _SignatureOfWrapped:
     """``__signature__`` of instances, for callers that do not follow ``__wrapped__``."""
 
@@ -114,7 +82,7 @@ class JitFunction:
         self._jit_cache = _jit_cache(fun, options, traced)
         self._entries = self._jit_cache.entries
         self._trees = self._jit_cache.fast_entries
-        self._keyed: dict[Any, _Keyed] = caches.Bounded()
+        self._keyed: dict[Any, Any] = caches.Bounded()
         self._nested = False  # an argument of a repeated call was a tree of arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -188,7 +156,11 @@ class JitFunction:
         shape = (len(args), *kwargs) if kwargs else len(args)
         keyed = self._keyed.get(shape)
         if keyed is None:
-            keyed = self._keyed[shape] = _Keyed(self._options, len(args), kwargs)
+            from .call_keys import CallKeys  # loaded on first use
+
+            o = self._options
+            keyed = CallKeys(o.static_argnums, o.static_argnames, len(args), kwargs)
+            self._keyed[shape] = keyed
         values = (*args, *kwargs.values())
         if any(type(values[i]) is not ArrayImpl for i in keyed.others):
             keyed.key = keyed.flatten

@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from .._base import pytree, source
 from .._ir.jaxpr import jaxprs_in
-from .._ir.name_stack import attributes_of, joined, without_transforms
+from .._ir.name_stack import joined, without_transforms
+from .._ir.scope_attributes import attributes_of
 from .._runtime.jaxlib_versions import _hlo
 from .context import context, ir
 

@@ -17,7 +17,7 @@ from .._base.identity import ROOT, is_own
 from .._ir.jaxpr import SourceInfo as SourceInfo
 
 _HOMES: Final = {
-    "Attributes": "_ir.name_stack",
+    "Attributes": "_ir.scope_attributes",
     "BRACKETS": "_ir.name_stack",
     "LoweringContext": "_lower.module",
     "context": "_lower.context",
