@@ -22,7 +22,7 @@ alone = pytest.mark.skipif(
 
 
 WITH_PARAMETERS = {
-    "custom_gradient": {"with_logs": False, "remat": False, "with_accums": None},
+    "custom_gradient": {"remat": False, "with_accums": None},
     "grad": {"reduce_axes": ()},
     "linear_transpose": {"reduce_axes": ()},
     "value_and_grad": {"reduce_axes": ()},
@@ -114,7 +114,6 @@ def test_parameters_of_the_reference(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("custom_gradient", {"with_logs": True}),
         ("custom_gradient", {"with_accums": True}),
         ("grad", {"reduce_axes": ("i",)}),
         ("linear_transpose", {"reduce_axes": ("i",)}),
@@ -126,6 +125,17 @@ def test_parameters_that_would_change_results(name: str, parameters: dict[str, o
     (parameter,) = parameters
     with pytest.raises(NotImplementedError, match=f"{name}: {parameter}=.* is not supported: "):
         call(name, **parameters)
+
+
+@pytest.mark.parametrize("remat", [False, True])
+def test_logs_of_custom_gradient(remat: bool) -> None:
+    def rule(x):
+        return x, lambda ct: (ct * 2.0, {"ct": ct})
+
+    fun = (lambda x: (x, rule)) if remat else rule
+    _, pullback = primax.vjp(primax.custom_gradient(fun, with_logs=True, remat=remat), 1.0)
+    (ct,), logs = pullback.with_logs(1.0)
+    assert (float(ct), float(logs["ct"])) == (2.0, 1.0)
 
 
 def test_rematerialized_custom_gradient() -> None:
