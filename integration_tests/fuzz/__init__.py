@@ -17,6 +17,6 @@ one input, is replaced, and the input is counted as an abort or a hang.
   (`program_statements`, `program_blocks`) as data (`program_source`), which two processes run as
   Python source (`program_runner`). A program that fails is shrunk and printed.
 
-A new fuzzer is a new module here and a line in `harness.FUZZERS`. ``test_fuzzers.py`` runs some hundred inputs of each,
-another part for each commit; ``nox -s fuzz -- --calls 100000`` runs many.
+A new fuzzer is a new module here and a line in `harness.FUZZERS`. ``test_fuzzers.py`` runs some
+inputs of each, another part for each commit; ``nox -s fuzz -- --calls 100000`` runs many.
 """

@@ -23,6 +23,8 @@ LIMITS = (
     "Can only use `unroll` in `fori_loop` if the loop bounds are statically known",
     "index is out of bounds for axis",  # trapezoid of no points
     "Slice size at index 0 in gather op is out of range",  # derivatives at an axis of size 0
+    "reduce operand dtypes should match",
+    "rev dimensions must have every element be nonnegative",  # associative_scan, axis < 0
     "reduce_window got inconsistent dtypes",  # Python scalars as initial values
     "No constant handler for type",  # compiled functions with custom rules around loops
 )

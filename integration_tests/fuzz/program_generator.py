@@ -130,7 +130,7 @@ def _abstract(statement: Statement, visible: list[Var], axes: dict[str, int]) ->
     text = [f"def f({', '.join(names)}):", *("    " + x for x in lines), f"    return {results},"]
     text = "\n".join(text)
     namespace = dict(_BASE)
-    exec(compile(text, "<program>", "exec"), namespace)  # noqa: S102
+    exec(compile(text, "<program>", "exec"), namespace)
     fun = namespace["f"]
     for name, size in axes.items():
         fun = primax.vmap(fun, in_axes=None, axis_name=name, axis_size=size)
@@ -144,7 +144,7 @@ def _abstract(statement: Statement, visible: list[Var], axes: dict[str, int]) ->
 def _base() -> dict[str, Any]:
     namespace: dict[str, Any] = {}
     text = ps.PRELUDE.format(package="primax", x64="jax.config.jax_enable_x64")
-    exec(compile(text, "<prelude>", "exec"), namespace)  # noqa: S102
+    exec(compile(text, "<prelude>", "exec"), namespace)
     return namespace
 
 

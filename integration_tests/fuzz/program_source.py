@@ -194,9 +194,7 @@ def smaller(program: Program) -> Iterator[Program]:
         yield replace(program, body=body)
 
 
-def _smaller(
-    body: tuple[Statement, ...], visible: list[Var]
-) -> Iterator[tuple[Statement, ...]]:
+def _smaller(body: tuple[Statement, ...], visible: list[Var]) -> Iterator[tuple[Statement, ...]]:
     for i in reversed(range(len(body))):
         before = [*visible, *(v for s in body[:i] for v in s.out)]
         rest = body[i + 1 :]

@@ -1,8 +1,8 @@
 """Random programs: values and derivatives, compared with the reference if it is installed.
 
 The variable ``PRIMAX_FUZZ_REFERENCE`` is the Python whose ``jax`` is the reference. Without it, a
-program is run eagerly, under ``jit``, under ``disable_jit`` and batched, and derivatives are compared
-with differences of values.
+program is run eagerly, under ``jit``, under ``disable_jit`` and batched, and derivatives in forward
+mode are compared with those in reverse mode.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import program_compare as compare
-from . import program_runner as runner
-from . import program_source as ps
+from . import program_compare as compare, program_runner as runner, program_source as ps
 from .program_generator import generate
 from .program_source import Program
 
@@ -153,9 +151,7 @@ class Fuzzer:
                 return name, difference
         return None
 
-    def shrunk(
-        self, program: Program, problem: tuple[str, str]
-    ) -> tuple[Program, tuple[str, str]]:
+    def shrunk(self, program: Program, problem: tuple[str, str]) -> tuple[Program, tuple[str, str]]:
         """The program without statements that the failure does not need."""
         end = time.monotonic() + SHRINKING
         smaller = True
@@ -186,7 +182,11 @@ def narrowest(program: Program) -> str:
     for name in ("bfloat16", "float16"):
         if name in found or f"jnp.{name}" in text:
             return name
-    return "float64" if program.x64 and "float32" not in text and "complex64" not in text else "float32"
+    return (
+        "float64"
+        if program.x64 and "float32" not in text and "complex64" not in text
+        else "float32"
+    )
 
 
 def _inconsistent(program: Program, width: str) -> tuple[str, str] | None:

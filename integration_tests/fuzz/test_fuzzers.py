@@ -10,7 +10,7 @@ from integration_tests.fuzz import harness
 from tools.steps import step_of_commit
 
 # In about ten seconds each.
-COUNTS = {"calls": 200, "indices": 200, "artifacts": 120, "cache_files": 60, "programs": 10}
+COUNTS = {"calls": 200, "indices": 200, "artifacts": 120, "cache_files": 60, "programs": 8}
 
 
 @pytest.mark.parametrize("name", harness.FUZZERS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats as theirs
 
-from primax_core import enable_x64, grad, jit, vmap
+from primax_core import enable_x64, grad, jit, make_jaxpr, vmap
 from primax_core.testing import check_grads
 from primax_scipy import stats
 
@@ -117,3 +117,14 @@ def test_entropy_of_poisson_distributions() -> None:
             actual = stats.poisson.entropy(mu.astype(dtype))
             np.testing.assert_allclose(actual, expected, tolerance, tolerance)
     check_grads(stats.poisson.entropy, (2.5,), 1)
+
+
+@pytest.mark.parametrize("density", [stats.gamma.pdf, stats.beta.logpdf, stats.t.pdf])
+def test_floats_of_8_bits_are_computed_in_float32(density: Any) -> None:
+    """XLA takes minutes to compile some densities whose steps are of 8 bits."""
+    x = np.array([0.25, 0.5], "float8_e4m3fn")
+    args = (x, x, 1.5) if density is stats.beta.logpdf else (x, x)
+    jaxpr = make_jaxpr(density)(*args)
+    narrow = [v for e in jaxpr.eqns for v in e.outvars if v.aval.dtype == x.dtype]
+    assert narrow == jaxpr.outvars
+    assert [a.shape for a in jaxpr.out_avals] == [(2,)]

@@ -404,6 +404,17 @@ def test_reverse_mode_of_rules_that_differentiate_a_loop(loop, nested):
     assert_close(px.grad(pulled(f))(x), px.grad(pulled(fun))(x))
 
 
+def test_rules_that_differentiate_a_branch_without_derivatives_of_results():
+    def fun(x):
+        return lax.cond(x > 0, lax.sin, lax.cos, x) > 0.5
+
+    h = px.custom_jvp(fun)
+    h.defjvp(lambda primals, tangents: px.jvp(fun, primals, tangents))
+    f = px.jit(lambda x: x + lax.convert_element_type(h(x), np.float32))
+    assert px.grad(f)(np.float32(1.5)) == 1.0
+    assert px.vmap(px.grad(f))(np.ones(2, np.float32)).tolist() == [1.0, 1.0]
+
+
 def test_derivative_of_a_batch_of_a_rule_with_integer_results():
     def fun(x):
         return lax.argmin(x, 0, np.int32), lax.sin(x)

@@ -416,3 +416,22 @@ class TestMap:
     def test_without_a_leading_axis(self):
         with pytest.raises(ValueError, match="no leading axis"):
             lax.map(lambda x: x, 1.0)
+
+
+def test_nested_batches_of_loops_that_end_at_different_steps():
+    def doubled(x):
+        return lax.while_loop(lambda c: c < 10, lambda c: c * 2, x)
+
+    def counted(x):
+        """The carry has parts of other ranks."""
+        init = x, np.zeros(2, np.float32)
+        return lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] * 2, c[1] + c[0]), init)[1]
+
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    expected = np.array([[16, 16, 12], [16, 10, 12]], np.float32)
+    twice = px.vmap(px.vmap(doubled))
+    assert np.array_equal(twice(x), expected)
+    assert np.array_equal(px.jit(px.vmap(twice))(x[None]), expected[None])
+    assert np.array_equal(px.jvp(twice, (x,), (np.ones_like(x),))[1], expected / x)
+    sums = expected - x
+    assert np.array_equal(px.vmap(px.vmap(counted))(x), np.stack([sums, sums], -1))

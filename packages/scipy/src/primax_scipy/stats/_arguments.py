@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,8 +20,32 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def distribution_function(fun: _F) -> _F:
     """Compile a function of arrays; errors about other arguments contain its name."""
     check = partial(check_arrays, f"{fun.__module__.rpartition('.')[2]}.{fun.__name__}")
-    front: Any = library_function(fun, check=check)
+    front: Any = library_function(_in_single(fun), check=check)
     return front
+
+
+def _in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, computed in ``float32`` for floats of at most 8 bits.
+
+    XLA takes minutes to compile some densities otherwise: it writes out each of their conversions.
+    """
+
+    @wraps(fun)
+    def computed(*args: Any, **options: Any) -> Any:
+        avals = [typeof(x) for x in (*args, *options.values())]
+        strong = {a.dtype for a in avals if not a.weak_type}
+        inexact = [d for d in strong if d.name.startswith(("float", "bfloat", "complex"))]
+        if len(inexact) != 1 or inexact[0].itemsize > 1:
+            return fun(*args, **options)
+        (narrow,) = inexact
+
+        def wide(x: Any) -> Any:
+            return lax.convert_element_type(x, np.float32) if typeof(x).dtype == narrow else x
+
+        out = fun(*map(wide, args), **{name: wide(x) for name, x in options.items()})
+        return lax.convert_element_type(out, narrow)
+
+    return computed
 
 
 def together(name: str, *xs: Any) -> list[Any]:

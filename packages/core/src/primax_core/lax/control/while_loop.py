@@ -345,7 +345,8 @@ def _freeze_ended(cond: Jaxpr, body: Jaxpr, n_cond: int) -> Jaxpr:
 
 def _where(live, new, old):
     aval = typeof(new)
-    mask = live if aval.ndim == 1 else broadcast_in_dim(live, aval.shape, (0,))
+    rank = typeof(live).ndim  # more than one if the predicate was batched before
+    mask = live if aval.ndim == rank else broadcast_in_dim(live, aval.shape, tuple(range(rank)))
     return select_n(mask, old, new)
 
 
