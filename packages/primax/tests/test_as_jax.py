@@ -261,6 +261,22 @@ class TestPrivateModules:
             "assert custom_derivatives.custom_vjp is jax.custom_vjp\n"
         )
 
+    def test_names_without_a_public_home(self):
+        as_jax(
+            "import inspect, jax\n"
+            "from jax._src import array, core, effects, sharding_impls\n"
+            "from jax._src.api_util import infer_argnums_and_argnames as infer\n"
+            "sig = inspect.signature(lambda a, b, *args, c=1: None)\n"
+            "assert infer(sig, (0,), None) == ((0,), ('a',))\n"
+            "assert infer(sig, None, 'b') == ((1,), ('b',))\n"
+            "assert infer(sig, None, None) == ((), ())\n"
+            "assert array.Shape and array.Index and core.full_lower(3) == 3\n"
+            "unspecified = sharding_impls.UNSPECIFIED\n"
+            "assert isinstance(unspecified, sharding_impls.UnspecifiedValue)\n"
+            "assert jax.jit(lambda x: x, in_shardings=unspecified)(3.0) == 3.0\n"
+            "assert effects.lowerable_effects\n"
+        )
+
     @pytest.mark.parametrize(
         ("statement", "said"),
         [
