@@ -180,7 +180,12 @@ def tests(session: nox.Session, part: str) -> None:
 def integration(session: nox.Session, python: str, *folders: str, **pins: str) -> None:
     """Tests of all wheels together, beside the real jax."""
     versions = [f"{name}=={pin}" for name, pin in pins.items()]
-    install(session, *EVERYTHING, python=python, also=[*TEST_TOOLS, "rich>=13", *versions])
+    install(
+        session,
+        *EVERYTHING,
+        python=python,
+        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", *versions],
+    )
     install_oracle(session, python)
     examples = [
         str(p.parent) for p in (ROOT / "integration_tests/thirdparty").glob("*/pyproject.toml")
@@ -352,6 +357,18 @@ def fuzz(session: nox.Session) -> None:
     options = session.posargs or ["--calls", "10000"]
     command = [python, "-m", "integration_tests.fuzz", *options]
     session.run(*command, env=TEST_ENV, external=True)
+
+
+@nox.session
+def accuracy(session: nox.Session) -> None:
+    """Compare functions with mpmath: ``nox -s accuracy -- --only exp gamma --points 1000``.
+
+    Prints worst and median errors in ulp, of Primax, jax, NumPy and SciPy; fails if an error
+    exceeds its recorded bound. ``-- --write`` writes the table into ``docs/accuracy.md``.
+    """
+    install(session, *EVERYTHING, also=["mpmath>=1.3", "scipy"])
+    install_oracle(session)
+    session.run("python", "-m", "integration_tests.accuracy", *session.posargs, env=TEST_ENV)
 
 
 @nox.session

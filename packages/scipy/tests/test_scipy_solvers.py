@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
+import pkgutil
 import subprocess
 import sys
 
@@ -161,6 +164,31 @@ def test_public_names_are_documented(module) -> None:
         value = getattr(module, name)
         if not name.startswith("_") and callable(value):
             assert inspect.getdoc(value), f"{module.__name__}.{name} has no docstring"
+
+
+def public_modules() -> list[str]:
+    package = importlib.import_module("primax_scipy")
+    names = [m.name for m in pkgutil.walk_packages(package.__path__, "primax_scipy.")]
+    return ["primax_scipy", *(n for n in names if not any(p[0] == "_" for p in n.split(".")))]
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_nothing_but_public_names_is_visible(name) -> None:
+    """A visible name is a submodule or is re-exported: ``from x import y as y``."""
+    module = importlib.import_module(name)
+    tree = ast.parse(inspect.getsource(module))
+    imported = {
+        alias.asname
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    submodules = {m.name for m in pkgutil.iter_modules(getattr(module, "__path__", []))}
+    visible = {n for n in dir(module) if not n.startswith("_")}
+    assert visible <= imported | submodules
+    assert not {"annotations", "Any", "Array", "lax", "np", "math"} & visible
+    assert not {n for n in visible if getattr(getattr(module, n), "__name__", n).startswith("_")}
 
 
 def test_modules_are_imported_on_first_use() -> None:

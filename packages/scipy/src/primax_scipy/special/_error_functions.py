@@ -332,8 +332,7 @@ def erfcinv(y: Any) -> Array:
 @custom_jvp
 def _normal_quantile(p: Any) -> Any:
     # 2 p is exact; for small p, 1 - p is not.
-    z = _complement_inverse(2 * p)
-    x = -(z + (ROOT_2 - 1) * z)  # rounds less than a product with the root of 2
+    x = -ROOT_2 * _complement_inverse(2 * p)
     return choose(x == 0, 0.0, x)
 
 

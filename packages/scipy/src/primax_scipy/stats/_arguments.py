@@ -19,7 +19,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def distribution_function(fun: _F) -> _F:
     """Compile a function of arrays; errors about other arguments contain its name."""
-    check = partial(check_arrays, f"{fun.__module__.rpartition('.')[2]}.{fun.__name__}")
+    check = partial(check_arrays, f"{fun.__module__.rpartition('._')[2]}.{fun.__name__}")
     front: Any = library_function(_in_single(fun), check=check)
     return front
 
