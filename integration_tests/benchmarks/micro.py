@@ -96,6 +96,22 @@ def _(ns: Namespace) -> Call:
     return lambda: split(key)
 
 
+def one_array(name: str) -> Callable[[Namespace], Call]:
+    """Prepare eager calls of a function of ``jnp`` on one array."""
+
+    def prepare(ns: Namespace) -> Call:
+        x, fun = vector(ns), ns.jnp
+        for part in name.split("."):
+            fun = getattr(fun, part)
+        return lambda: fun(x)
+
+    return prepare
+
+
+for _name in ("sin", "cumsum", "sort", "nanmean", "median", "cov", "linalg.norm"):
+    CASES.timed("eager", f"jnp.{_name}", 1.2)(one_array(_name))
+
+
 def small(ns: Namespace) -> Callable[[Any], Any]:
     """The function that the transformation benchmarks use."""
     jnp = ns.jnp

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact, promoted
+from primax_core.extend import Array, dtypes, inexact, one_call, promoted
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
@@ -16,6 +16,7 @@ from ._functions import compiled
 _MODES = ("full", "same", "valid")
 
 
+@one_call("mode")
 def convolve(
     a: Any, v: Any, mode: str = "full", *, precision: Any = None,
     preferred_element_type: Any = None,
@@ -38,6 +39,7 @@ def convolve(
                  preferred=_preferred(preferred_element_type))  # fmt: skip
 
 
+@one_call("mode")
 def correlate(
     a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
     preferred_element_type: Any = None,

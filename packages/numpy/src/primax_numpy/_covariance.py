@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, dtypes, is_operand, promoted
+from primax_core.extend import Array, any_number, dtypes, is_operand, one_call, promoted
 from primax_core.extend.dimensions import is_static
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -46,6 +46,7 @@ def _weighted(a, weights, *, axes, dims, keepdims, returned):
     )
 
 
+@one_call("axis", "returned", "keepdims")
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
@@ -205,6 +206,7 @@ def _check_weights(argument: str, weights: Any, n: int) -> None:
         )
 
 
+@one_call("rowvar", "bias", "ddof")
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
     fweights: Any = None, aweights: Any = None, dtype: Any = None,
@@ -263,6 +265,7 @@ def _to_unit(x: Any) -> Any:
     return lax.clamp(scalar(-1, dtype), x, scalar(1, dtype))
 
 
+@one_call("rowvar")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """Correlation coefficients of variables, in ``[-1, 1]``; arguments as :func:`cov`.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes
+from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
@@ -63,6 +63,7 @@ def _call(fun: Callable[..., Array], a: Any, axis: Any, dtype: Any, out: Any) ->
     return fun(a, axis=position, dtype=result_dtype)
 
 
+@one_call("axis")
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Cumulative sum.
 
@@ -79,11 +80,13 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _call(_cumsum, a, axis, dtype, out)
 
 
+@one_call("axis")
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Cumulative product; arguments as for :func:`cumsum`."""
     return _call(_cumprod, a, axis, dtype, out)
 
 
+@one_call("axis")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Cumulative sum that treats NaN as 0; arguments as for :func:`cumsum`.
 
@@ -93,6 +96,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     return _call(_nancumsum, a, axis, dtype, out)
 
 
+@one_call("axis")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Cumulative product that treats NaN as 1; arguments as for :func:`cumsum`."""
     return _call(_nancumprod, a, axis, dtype, out)
@@ -135,6 +139,7 @@ def _cumulative(fun: Callable[..., Array], x: Any, axis: Any, dtype: Any, first:
     return fun(x, axis=at, dtype=result_dtype, include_initial=bool(first))
 
 
+@one_call("axis", "include_initial")
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
@@ -156,6 +161,7 @@ def cumulative_sum(
     return _cumulative(_cumulative_sum, x, axis, dtype, include_initial)
 
 
+@one_call("axis", "include_initial")
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, cast, dtypes, inexact, promoted
+from primax_core.extend import Array, any_number, cast, dtypes, inexact, one_call, promoted
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -51,6 +51,7 @@ def _diff(a, prepend=None, append=None, *, n, axis):
     return x
 
 
+@one_call("n", "axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """Differences of adjacent elements along an axis, ``n`` times; inequality for booleans.
 
@@ -111,6 +112,7 @@ def _ediff1d(ary, to_end=None, to_begin=None):
     return lax.concatenate([strong(p) for p in parts], 0) if len(parts) > 1 else out
 
 
+@one_call()
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of adjacent elements of the flattened array.
 
@@ -216,6 +218,7 @@ def _gradient(f, *spacings, axes, edge_order, single):
     return out[0] if single else out
 
 
+@one_call("axis")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
     """Numerical derivatives of samples along axes, by second-order central differences.
 
@@ -346,6 +349,7 @@ def _trapezoid_of_steps(y, dx, axis: int):
     return lax.convert_element_type(total, result)
 
 
+@one_call("axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """Integral of samples along an axis by the trapezoidal rule.
 

@@ -8,25 +8,28 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, Tracer, dimensions, dtypes, state
+from primax_core.extend import Array, Tracer, dimensions, dtypes, one_call, state
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, converted, one_axis, several_axes
 from ._functions import compiled
 
 
+@one_call("axis")
 def flip(m: Any, axis: Any = None) -> Array:
     """The elements in reversed order along some axes, all by default."""
     check_arrays("flip", m)
     return lax.rev(converted(m), axes_of(axis, typeof(m).ndim))
 
 
+@one_call()
 def fliplr(m: Any) -> Array:
     """The elements in reversed order along the second axis."""
     check_arrays("fliplr", m)
     return lax.rev(converted(m), (one_axis(1, typeof(m).ndim),))
 
 
+@one_call()
 def flipud(m: Any) -> Array:
     """The elements in reversed order along the first axis."""
     check_arrays("flipud", m)
@@ -36,6 +39,7 @@ def flipud(m: Any) -> Array:
     return lax.rev(converted(m), (0,))
 
 
+@one_call("k", "axes")
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
     """An array rotated by multiples of 90 degrees.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, library_function
+from primax_core.extend import Array, dtypes, library_function, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out
@@ -201,6 +201,7 @@ def _modf(x):
     return [lax.select(negative, lax.neg(v), v) for v in (part, whole)]
 
 
+@one_call()
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     """Fractional and integral part of each element, both with its sign; integers become floats.
 
@@ -243,6 +244,7 @@ def _plain(value: Any) -> bool:
     return type(value) in (int, float) and value == value
 
 
+@one_call("copy")
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Array:

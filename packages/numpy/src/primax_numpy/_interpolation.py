@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact
+from primax_core.extend import Array, dtypes, inexact, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, one_axis
@@ -141,6 +141,7 @@ def _unwrap(p, discont=None, *, axis, period):
     return lax.concatenate([first, lax.convert_element_type(rest, dtype)], axis)
 
 
+@one_call("axis")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
     """Angles shifted by multiples of the period, so that adjacent ones differ by at most half of
     it.

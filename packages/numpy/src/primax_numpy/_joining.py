@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, FastPath, Tracer, cast, dtypes
+from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
@@ -156,6 +156,7 @@ def _as_column(x):
     return lax.reshape(x, (x.size, 1)) if x.ndim < 2 else x
 
 
+@one_call("axis")
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """An array with values appended along an axis (both flattened for ``None``)."""
     check_arrays("append", arr, values)

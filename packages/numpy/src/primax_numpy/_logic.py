@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact
+from primax_core.extend import Array, dtypes, inexact, one_call
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -109,6 +109,7 @@ def _is_signed_infinity(x, *, infinity):
     return lax.convert_element_type(x == infinity, np.bool_)
 
 
+@one_call()
 def isposinf(x: Any, /, out: None = None) -> Array:
     """True where an element is positive infinity. Complex numbers raise an error."""
     check_arrays("isposinf", x)
@@ -117,6 +118,7 @@ def isposinf(x: Any, /, out: None = None) -> Array:
     return _is_signed_infinity(x, infinity=np.inf)
 
 
+@one_call()
 def isneginf(x: Any, /, out: None = None) -> Array:
     """True where an element is negative infinity. Complex numbers raise an error."""
     check_arrays("isneginf", x)
@@ -229,6 +231,7 @@ def _compare(
     return out
 
 
+@one_call("equal_nan")
 def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False) -> Array:
     """True where ``abs(a - b) <= atol + rtol * abs(b)``.
 
@@ -239,6 +242,7 @@ def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: boo
     return _compare("isclose", _isclose, a, b, rtol, atol, equal_nan)
 
 
+@one_call("equal_nan")
 def allclose(
     a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
@@ -256,6 +260,7 @@ def _all_equal(a, b, *, equal_nan):
     return lax.convert_element_type(all_same, np.bool_)
 
 
+@one_call("equal_nan")
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """True if two arrays, or nested sequences, have the same shape and equal elements.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes
+from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from . import _reductions as plain
@@ -105,6 +105,7 @@ def _nan_extreme(fun, otherwise, a, axis, out, keepdims, initial, where) -> Arra
     return extreme
 
 
+@one_call("axis", "keepdims")
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
@@ -117,6 +118,7 @@ def nanmax(
     return _nan_extreme(_nanmax, plain.max, a, axis, out, keepdims, initial, where)
 
 
+@one_call("axis", "keepdims")
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
     where: Any = None,
@@ -164,6 +166,7 @@ def _nan_total(fun, otherwise, a, axis, dtype, out, keepdims, initial, where) ->
     return total
 
 
+@one_call("axis", "keepdims")
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
@@ -178,6 +181,7 @@ def nansum(
     return _nan_total(_nansum, plain.sum, a, axis, dtype, out, keepdims, initial, where)
 
 
+@one_call("axis", "keepdims")
 def nanprod(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
@@ -196,6 +200,7 @@ def _nanmean(a, where=None, *, axes, dtype, keepdims):
     return restore_axes(lax.convert_element_type(out, dtype), axes, keepdims)
 
 
+@one_call("axis", "keepdims")
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
     where: Any = None,
@@ -231,6 +236,7 @@ def _nanstd(a, less, where=None, centre=None, **static):
     return lax.sqrt(variance_of(a, less, _counting(a, where), centre, **static))
 
 
+@one_call("axis", "ddof", "keepdims")
 def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
     keepdims: bool = False, where: Any = None, mean: Any = None,
@@ -247,6 +253,7 @@ def nanvar(
     return variance
 
 
+@one_call("axis", "ddof", "keepdims")
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
     keepdims: bool = False, where: Any = None, mean: Any = None,
@@ -277,6 +284,7 @@ def _nanargmin(a, *, axis, keepdims):
     return _nan_place(lax.argmin, 1, a, axis, keepdims)
 
 
+@one_call("axis", "keepdims")
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -291,6 +299,7 @@ def nanargmax(
     return plain.call_for_place(_nanargmax, a, axis, out, keepdims)
 
 
+@one_call("axis", "keepdims")
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, promoted
+from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, one_call, promoted
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -171,6 +171,7 @@ def _with_axis(name: str, p: Any) -> None:
         )
 
 
+@one_call("m")
 def polyder(p: Any, m: int = 1) -> Array:
     """The ``m``-th derivative of a polynomial; integers become floats.
 
@@ -202,6 +203,7 @@ def _polyint(p, k, *, m):
     return lax.div(joint, divisors.astype(dtype))
 
 
+@one_call("m")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The ``m``-fold antiderivative of a polynomial; integers become floats.
 
@@ -242,6 +244,7 @@ def _polyval(p, x, *, unroll):
     return lax.polynomial(x, lax.rev(p, (0,)), unroll=unroll)
 
 
+@one_call()
 def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
     """Values of a polynomial, by Horner's method.
 
@@ -291,6 +294,7 @@ def _poly(seq_of_zeros):
     return out if is_complex_dtype(typeof(out).dtype) else lax.convert_element_type(out, dtype)
 
 
+@one_call()
 def poly(seq_of_zeros: Any) -> Array:
     """Coefficients of the monic polynomial with given zeros.
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, FastPath, any_number, dtypes, promoted
+from primax_core.extend import Array, FastPath, any_number, dtypes, one_call, promoted
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -149,6 +149,7 @@ def dot(
 _dots: Final = FastPath(_contracted)
 
 
+@one_call()
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of products over the last axes of both operands; for scalars a product.
 
@@ -165,6 +166,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return _contracted(a, b, dimensions=dims, precision=precision, preferred=preferred)
 
 
+@one_call()
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of products of all elements, with ``a`` conjugated.
 
@@ -324,6 +326,7 @@ def _pair_of_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int
     )
 
 
+@one_call()
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """Products of all pairs of elements, shape ``(a.size, b.size)``."""
     check_arrays("outer", a, b)

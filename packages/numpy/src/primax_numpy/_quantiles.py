@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import device_put, lax
-from primax_core.extend import Array, Tracer, dtypes, state
+from primax_core.extend import Array, Tracer, dtypes, one_call, state
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -297,6 +297,7 @@ def _median(a, *, axes, dtype, keepdims):
     return _laid_out(out, axes, typeof(a).ndim, keepdims, True)
 
 
+@one_call("axis", "keepdims")
 def median(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,
@@ -314,6 +315,7 @@ def median(
     return middle
 
 
+@one_call("axis", "keepdims")
 def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
     keepdims: bool = False,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, FastPath, dtypes
+from primax_core.extend import Array, FastPath, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import axes_of, check_arrays, check_out, dtype_argument, one_axis
@@ -236,6 +236,7 @@ def _ptp(a, *, axes, keepdims):
     return restore_axes(lax.sub(lax.reduce_max(x, axes), lax.reduce_min(x, axes)), axes, keepdims)
 
 
+@one_call("axis", "keepdims")
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
     """Range (maximum minus minimum) over axes; integers may wrap.
 
@@ -315,6 +316,7 @@ def _count_nonzero(a, *, axes, keepdims):
     return restore_axes(lax.reduce_sum(ones, axes), axes, keepdims)
 
 
+@one_call("axis", "keepdims")
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Number of nonzero elements over axes; NaN is not zero.
 
@@ -361,6 +363,7 @@ def call_for_place(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Arra
     return place
 
 
+@one_call("axis", "keepdims")
 def argmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -381,6 +384,7 @@ def argmax(
     return call_for_place(_argmax, a, axis, out, keepdims)
 
 
+@one_call("axis", "keepdims")
 def argmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes
+from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out
@@ -89,6 +89,7 @@ def _to_decimals(x: Any, decimals: int) -> Any:
     return out if typeof(out).dtype == aval.dtype else lax.convert_element_type(out, aval.dtype)
 
 
+@one_call("decimals")
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Elements rounded to a number of decimals, halves to even.
 

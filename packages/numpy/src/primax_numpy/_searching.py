@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, dtypes, promoted
+from primax_core.extend import Array, any_number, dtypes, one_call, promoted
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
@@ -123,6 +123,7 @@ def _searchsorted(a, v, sorter=None, *, side, method):
     return places_in(a, v, side, method)
 
 
+@one_call("side", "method")
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
 ) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import InconclusiveDimensionOperation
-from primax_core.extend import Array, FastPath, Tracer
+from primax_core.extend import Array, FastPath, Tracer, one_call
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -202,6 +202,7 @@ def _resize(a, *, shape):
 # Axes
 
 
+@one_call("axes")
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The array with permuted axes, reversed by default.
 
@@ -214,12 +215,14 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     return lax.transpose(converted(a), order)
 
 
+@one_call("axes")
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
     """The array with permuted axes; see :func:`transpose`."""
     check_arrays("permute_dims", a)
     return transpose(a, axes)
 
 
+@one_call()
 def matrix_transpose(x: Any, /) -> Array:
     """The array with the last two axes swapped."""
     check_arrays("matrix_transpose", x)
@@ -230,6 +233,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@one_call("source", "destination")
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """The array with some axes moved to other positions; the other axes keep their order."""
     check_arrays("moveaxis", a)
@@ -260,6 +264,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(a, source, before - 1 if before > source else before)
 
 
+@one_call("axis1", "axis2")
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """The array with two axes swapped."""
     check_arrays("swapaxes", a)
@@ -299,6 +304,7 @@ def atleast_1d(*arys: Any) -> Any:
     return _raised("atleast_1d", arys, ((0,),))
 
 
+@one_call()
 def atleast_2d(*arys: Any) -> Any:
     """Each array expanded to at least two axes with leading ones; a tuple unless there is one
     array.
@@ -306,6 +312,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _raised("atleast_2d", arys, ((0, 1), (0,)))
 
 
+@one_call()
 def atleast_3d(*arys: Any) -> Any:
     """Each array expanded to at least three axes; a tuple unless there is one array.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes
+from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.dimensions import decided
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -75,6 +75,7 @@ def one_axis_of(axis: Any, ndim: int) -> int:
     return one_axis(axis, ndim)
 
 
+@one_call("axis", "stable", "descending")
 def sort(
     a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False,
@@ -103,6 +104,7 @@ def sort(
     return ordered
 
 
+@one_call("axis", "stable", "descending")
 def argsort(
     a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False, dtype: Any = None,
@@ -204,6 +206,7 @@ def _check_partition(name: str, a: Any, kth: Any, axis: Any) -> int:
     return position
 
 
+@one_call("kth", "axis")
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
     """A partition around the ``kth`` smallest element: no larger ones before it, no smaller ones
     after it.
@@ -223,6 +226,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
     return ordered
 
 
+@one_call("kth", "axis")
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     """Indices of the elements in the order of :func:`partition`."""
     position = _check_partition("argpartition", a, kth, axis)
@@ -243,6 +247,7 @@ def _sort_complex(a):
     return lax.sort(a, typeof(a).ndim - 1)
 
 
+@one_call()
 def sort_complex(a: Any) -> Array:
     """The elements as complex numbers, sorted along the last axis."""
     check_arrays("sort_complex", a)

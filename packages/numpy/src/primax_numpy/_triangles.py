@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, as_operand, dtypes
+from primax_core.extend import Array, as_operand, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
@@ -20,6 +20,7 @@ from ._reductions import sum as sum_of
 from ._shapes import ravel
 
 
+@one_call("k")
 def tril(m: Any, k: int = 0) -> Array:
     """Lower triangle of the last two axes: zeros above a diagonal.
 
@@ -31,6 +32,7 @@ def tril(m: Any, k: int = 0) -> Array:
     return _triangle(m, k=_known_diagonal("tril", m, k), lower=True)
 
 
+@one_call("k")
 def triu(m: Any, k: int = 0) -> Array:
     """Upper triangle of the last two axes: zeros below a diagonal; arguments as for
     :func:`tril`."""
@@ -149,6 +151,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 # Diagonals
 
 
+@one_call("offset", "axis1", "axis2")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal ``(i, i + offset)`` of two axes, along a new last axis.
 
@@ -192,6 +195,7 @@ def diagonal_of(a: Any, offset: int, axes: tuple[int, int]) -> Any:
     return lax.slice_in_dim(line, first, last, columns + 1, axis=n - 2)
 
 
+@one_call("offset", "axis1", "axis2")
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
 ) -> Array:
@@ -212,6 +216,7 @@ def _trace(a, *, offset, axes, dtype):
     return sum_of(diagonal_of(a, offset, axes), -1, dtype)
 
 
+@one_call("k")
 def diag(v: Any, k: int = 0) -> Array:
     """The matrix with a given diagonal, or a diagonal of a matrix.
 

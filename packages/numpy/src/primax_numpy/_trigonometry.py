@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array
+from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays
@@ -198,6 +198,7 @@ def _angle(z, *, deg):
     return radians_ * (180 / math.pi) if deg else radians_
 
 
+@one_call("deg")
 def angle(z: Any, deg: bool = False) -> Array:
     """Argument of each complex number, in [-π, π].
 

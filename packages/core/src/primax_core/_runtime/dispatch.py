@@ -205,8 +205,14 @@ def as_operand(x: Any) -> ArrayImpl:
     kind = type(x)
     if kind is Literal:
         return _scalar(x.scalar, x.aval, kind)
-    if kind is float or kind is int or kind is bool or kind is complex:
-        return _scalar(x, typeof(x), kind)
+    if kind is float or kind is int or kind is bool:
+        key = (kind, x or repr(x), state.key)
+        array = _scalars.get(key)
+        if array is None or array._buf.is_deleted():
+            array = _scalar(x, typeof(x), kind)
+            if x == x:
+                _scalars[key] = array
+        return array
     aval = typeof(x)
     if not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)

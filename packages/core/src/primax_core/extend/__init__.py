@@ -161,6 +161,7 @@ if TYPE_CHECKING:
     from .runtime import fold_traceback as fold_traceback
     from .runtime import guarded_compilation as guarded_compilation
     from .runtime import library_function as library_function
+    from .runtime import one_call as one_call
     from .runtime import register_cache as register_cache
     from .runtime import started_clients as started_clients
     from .runtime import state as state
@@ -235,6 +236,7 @@ _MOVED: _Final = {
     "is_operand": "elementwise",
     "jvp_of": "traces",
     "library_function": "runtime",
+    "one_call": "runtime",
     "promoted": "elementwise",
     "provides_custom_calls": "lowering",
     "register_cache": "runtime",

@@ -7,14 +7,18 @@ keeps the executable under its own arguments instead.
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from collections.abc import Callable, Hashable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from .._base import caches
 from .._base.config import state
-from .._runtime.dispatch import as_operand
+from .._base.pytree import tree_structure
+from .._engine.jit_cache import JitCache, compile_for
+from .._runtime.array import ArrayImpl
+from .._runtime.dispatch import as_operand, check_may_run
 from .._runtime.launch import launch
 from .._trace.array import Array
 
@@ -125,3 +129,123 @@ def _warn(name: str, current: str) -> None:
         DeprecationWarning,
         stacklevel=3,
     )
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_FIXED: Final = (int, bool, float, str, type(None))
+
+
+def one_call(*static: str) -> Callable[[_F], _F]:
+    """Compile eager calls of a public function as a whole, and find them by their arguments.
+
+    The executable of a call whose other arguments are concrete arrays or ``None`` is found by the
+    types of the arrays and the values of ``static``, without running the function. Other calls,
+    and those of functions that need the values of arrays, run the function.
+
+    Args:
+      static: parameters that are not arrays; their values may be numbers, strings, ``None`` and
+        tuples of these.
+
+    >>> from primax_core import lax
+    >>> @one_call("axis")
+    ... def total(x, axis=0):
+    ...     return lax.reduce_sum(x, (axis % x.ndim,))
+    >>> float(total(lax.iota("float32", 4)))
+    6.0
+    """
+    names = frozenset(static)
+
+    def declare(fun: _F) -> _F:
+        whole: Any = _OneCall(fun, names).make()
+        return whole
+
+    return declare
+
+
+class _OneCall:
+    """The executables of a function by its arguments."""
+
+    __slots__ = ("cache", "fun", "positional", "static")
+
+    def __init__(self, fun: Any, static: frozenset[str]) -> None:
+        name = fun.__name__
+        self.fun = fun
+        code = fun.__code__
+        self.positional = code.co_varnames[: code.co_argcount]
+        if code.co_flags & 0x04:  # *args
+            self.positional += ("*",) * 8
+        self.static = static
+        self.cache = JitCache(fun, name, inline=True, compile=compile_for(name))
+
+    def make(self) -> Any:
+        """The function with the fast path."""
+        fun, cache, new = self.fun, self.cache, self.new
+        entries, name = cache.fast_entries, cache.name
+
+        @functools.wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if state.trace is None:
+                try:
+                    if len(args) == 1 and not kwargs:
+                        arrays: Any = args
+                        key: tuple[Any, ...] = (state.key, args[0]._spec)
+                    else:
+                        arrays = (*args, *kwargs.values()) if kwargs else args
+                        key = (
+                            state.key, *kwargs,
+                            *[a._spec if type(a) is ArrayImpl else (type(a), a) for a in arrays],
+                        )  # fmt: skip
+                        arrays = [a for a in arrays if type(a) is ArrayImpl]
+                    entry = entries.get(key)
+                    if entry is None:
+                        entry = new(key, args, kwargs, arrays)
+                except (AttributeError, TypeError):  # not an array; unhashable
+                    entry = False
+                if entry:
+                    outs = launch(entry, [a._buf for a in arrays], arrays, name)
+                    return outs[0] if entry.single else entry.out_tree.unflatten(outs)
+            return fun(*args, **kwargs)
+
+        call.jit_cache = cache  # type: ignore[attr-defined]
+        return call
+
+    def new(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arrays: Any) -> Any:
+        """The entry of a call, stored under its key; false if the call cannot be compiled."""
+        n = len(args)
+        values = (*args, *kwargs.values())
+        if n > len(self.positional):
+            return False
+        for name, value in zip((*self.positional[:n], *kwargs), values, strict=True):
+            if type(value) is ArrayImpl:
+                if name in self.static:
+                    return False
+            elif value is not None and not (name in self.static and _is_fixed(value)):
+                return False
+        tree = tree_structure(((0,) * len(arrays), {}))
+
+        def bound(*operands: Any) -> Any:
+            rest = iter(operands)
+            full = [next(rest) if type(v) is ArrayImpl else v for v in values]
+            return self.fun(*full[:n], **dict(zip(kwargs, full[n:])))
+
+        entry: Any = False
+        try:
+            check_may_run(self.cache.name)
+            traced = self.cache.trace(bound, key, tree, [a.aval for a in arrays])
+            jaxpr = traced.jaxpr
+            if not (
+                traced.consts or jaxpr.effects or any(v in jaxpr.invars for v in jaxpr.outvars)
+            ):
+                entry = self.cache.make_entry(traced, key, arrays, tree, (key, "whole"))
+        except Exception:
+            entry = False  # the function raises the error, if it is one
+        if entry and not entry.plain:
+            entry = False
+        self.cache.fast_entries[key] = entry
+        return entry
+
+
+def _is_fixed(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(map(_is_fixed, value))
+    return type(value) in _FIXED

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array
+from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from .._functions import checked, compiled
@@ -52,6 +52,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
+@one_call("upper", "symmetrize_input")
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Cholesky factor of positive definite matrices: ``a = L @ L^H``.
 
@@ -83,6 +84,7 @@ def _cholesky(a, *, upper, symmetrize):
     return adjoint(factor) if upper else factor
 
 
+@one_call("mode")
 def qr(a: Any, mode: str = "reduced") -> Any:
     """QR decomposition: ``a = Q @ R`` with orthonormal columns of ``Q`` and triangular ``R``.
 
@@ -115,6 +117,7 @@ def _qr(a, *, mode):
     return tuple(lax.linalg.qr(a, full_matrices=mode == "complete"))
 
 
+@one_call("full_matrices", "compute_uv", "hermitian")
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
@@ -175,6 +178,7 @@ def _hermitian_svd(a, *, vectors):
     return u, s, adjoint(scaled_columns(u, signs))
 
 
+@one_call()
 def svdvals(x: Any, /) -> Array:
     """Descending singular values ``[..., min(m, n)]`` of ``number[..., m, n]``."""
     out: Array = svd(x, compute_uv=False)
@@ -207,6 +211,7 @@ def eigvals(a: Any) -> Array:
     return w
 
 
+@one_call("UPLO", "symmetrize_input")
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Ascending eigenvalues, and eigenvectors of Hermitian matrices.
 
@@ -238,6 +243,7 @@ def _eigh(a, *, lower, symmetrize):
     return w, v
 
 
+@one_call("UPLO", "symmetrize_input")
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """Ascending eigenvalues of Hermitian matrices; arguments as for :func:`eigh`."""
     check_square("eigvalsh", a)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array
+from primax_core.extend import Array, one_call
 from primax_core.extend.dimensions import decided
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -145,6 +145,7 @@ def _spread(x, like):
     return lax.broadcast_in_dim(x, typeof(like).shape, tuple(range(typeof(x).ndim)))
 
 
+@one_call("method")
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the absolute value of determinants, which may overflow or underflow in
     `det`.

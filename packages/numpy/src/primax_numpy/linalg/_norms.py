@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, dtypes, inexact
+from primax_core.extend import Array, dtypes, inexact, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from .._checks import axes_of, check_arrays
@@ -20,6 +20,7 @@ from ._solving import inv
 _INF: Final = float("inf")
 
 
+@one_call("ord", "axis", "keepdims")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Norms of vectors or matrices.
 
@@ -57,6 +58,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     )
 
 
+@one_call("ord", "axis", "keepdims")
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Vector norms, over one or several axes; orders as for `norm`."""
     check_arrays("linalg.vector_norm", x)
@@ -64,6 +66,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return _vector_norm(x, axes=axes, ord=_vector_order(ord), keepdims=bool(keepdims))
 
 
+@one_call("ord", "keepdims")
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Matrix norms over the last two axes; orders as for `norm`."""
     checked_matrices("matrix_norm", x)
@@ -139,6 +142,7 @@ def _matrix_norm(x, *, axes, ord, keepdims):
     return lax.expand_dims(out, tuple(sorted(axes))) if keepdims else out
 
 
+@one_call("p")
 def cond(x: Any, p: Any = None) -> Array:
     """Condition numbers of matrices: ``norm(x, p) * norm(inv(x), p)``.
 
@@ -179,6 +183,7 @@ def _cond(x, *, ord):
     return lax.select(singular, lax.full_like(out, np.inf), out)
 
 
+@one_call("hermitian")
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
     """Numerical rank: the number of singular values above a tolerance.
 

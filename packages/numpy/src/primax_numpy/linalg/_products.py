@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from primax_core.extend import Array
+from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 
 from .. import _products, _shapes, _triangles
@@ -79,6 +79,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return _products.cross(x1, x2, axis=axis)
 
 
+@one_call()
 def matrix_transpose(x: Any, /) -> Array:
     """The array with the last two axes swapped.
 
@@ -89,6 +90,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return _shapes.matrix_transpose(x)
 
 
+@one_call("offset")
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """Diagonals of the matrices in the last two axes: ``[..., k]``.
 
@@ -102,6 +104,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     return _triangles.diagonal(x, offset, -2, -1)
 
 
+@one_call("offset")
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """Sums of the diagonals of the matrices in the last two axes; narrow integers are widened.
 

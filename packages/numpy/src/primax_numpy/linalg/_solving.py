@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, dtypes, inexact, promoted
+from primax_core.extend import Array, dtypes, inexact, one_call, promoted
 from primax_core.extend.elementwise import argument_type as typeof
 
 from .._checks import check_arrays, one_axis
@@ -141,6 +141,7 @@ def inv(a: Any) -> Array:
     return _solved(a, eye_like(a), typeof(a).shape[:-2])
 
 
+@one_call("n")
 def matrix_power(a: Any, n: Any) -> Array:
     """Powers of square matrices; a negative exponent applies to the inverse.
 
@@ -170,6 +171,7 @@ def _matrix_power(a, *, n):
     return eye_like(a) if out is None else out
 
 
+@one_call("hermitian")
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """Moore-Penrose pseudo-inverses.
 
