@@ -9,11 +9,19 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.ad_checkpoint import name_p
-from primax_core.extend import Primitive, add_any_p, dtypes, known_primitives, typeof
+from primax_core.extend import (
+    Primitive,
+    add_any_p,
+    custom_jvp_call_p,
+    dtypes,
+    known_primitives,
+    typeof,
+)
 
+from ...special._error_functions import inverse_error
 from . import _coordinates as kernels
 from ._bcoo import BCOO
-from ._interpreter import DENSE, sparse_rule, type_of
+from ._interpreter import DENSE, evaluate, sparse_rule, type_of
 from ._products import at_places, bcoo_multiply_dense, bcoo_multiply_sparse
 from ._structure import bcoo_broadcast_in_dim, in_one_layout, without_duplicates
 
@@ -53,6 +61,20 @@ for _prim in (
     lax.bessel_i1e_p,
 ):  # fmt: skip
     _zero_at_zero(_prim)
+
+
+# Functions with derivative rules that map zero to zero, by their names.
+_FUNCTIONS = {"inverse_error": inverse_error}
+
+
+@custom_jvp_call_p.rule(sparse_rule)
+def _sparse_custom_jvp_call(*values: Any, name: str, call_jaxpr: Any, **_: Any) -> list[Any]:
+    fun = _FUNCTIONS.get(name)
+    if fun is None:
+        return evaluate(call_jaxpr, values)
+    (x,) = values
+    x = without_duplicates(x)
+    return [x.like(fun(x.data))]
 
 
 @lax.convert_element_type_p.rule(sparse_rule)
