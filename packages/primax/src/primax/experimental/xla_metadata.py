@@ -107,7 +107,7 @@ def _scope(items: tuple[tuple[str, str | None], ...], inner: bool = True) -> Any
     return _core.named_scope(_facade.Attributes(items, inner))
 
 
-xla_metadata_value_p = _extend.Primitive("xla_metadata_value")
+xla_metadata_value_p: _extend.Primitive = _extend.Primitive("xla_metadata_value")
 
 
 def _attach(x: Any, items: tuple[tuple[str, str | None], ...]) -> Any:
