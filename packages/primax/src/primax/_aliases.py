@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._wheels import wheel
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # ``importlib.abc`` imports 25 modules, which take longer than this wheel
+
+    class Loader:
+        """A loader has ``create_module`` and ``exec_module``."""
+
+    class MetaPathFinder:
+        """A finder has ``find_spec``."""
 
 
 class AliasFinder(MetaPathFinder, Loader):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, DistributionFinder
-from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from .. import _modules
-from .._aliases import AliasFinder
+from .._aliases import AliasFinder, Loader, MetaPathFinder
 from . import _src
-from ._top import OWN_MODULES, VERSION, Jax
+from ._top import OWN_MODULES, Jax
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, DistributionFinder
 
 NAME: Final = "jax"
 
@@ -60,7 +60,9 @@ class JaxFinder(AliasFinder):
     ) -> Iterator[Distribution]:
         """Return a distribution ``jax`` with the version of the module ``jax``."""
         if context is not None and context.name == NAME:
-            yield _Metadata()
+            from ._distribution import Metadata
+
+            yield Metadata()
 
 
 class TopLoader(Loader):
@@ -72,19 +74,6 @@ class TopLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module has no code."""
-
-
-class _Metadata(Distribution):
-    """Name and version of the replacement of jax."""
-
-    def read_text(self, filename: str) -> str | None:
-        if filename != "METADATA":
-            return None
-        return f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {VERSION}\n"
-
-    def locate_file(self, path: Any) -> Path:
-        """Return the path of a file of the facade."""
-        return Path(__file__).parent.parent / path
 
 
 def install() -> None:
