@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ..marked_tables import put_between
 from .measure import Error, shown
 
 BOUNDS: Final = Path(__file__).with_name("bounds.json")
@@ -78,13 +79,5 @@ def _cell(error: Error | None) -> str:
 
 
 def put_into(page: str, table: str) -> str:
-    """Replace the text between the two markers of the page by ``table``.
-
-    Raises:
-      ValueError: if the page does not contain each marker once, in order.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in after or END in after:
-        raise ValueError(f"the page must contain {BEGIN} and {END} once each, in this order")
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+    """Replace the table in the page; see :func:`put_between`."""
+    return put_between(page, table, BEGIN, END)

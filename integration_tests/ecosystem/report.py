@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..marked_tables import put_between
+
 SLOWER: Final = 1.1
 BEGIN: Final = "<!-- the ecosystem's table begins -->"
 END: Final = "<!-- the ecosystem's table ends -->"
@@ -93,16 +95,8 @@ def _notes(rows: Iterable[Row]) -> Iterable[str]:
 
 
 def put_into(page: str, table: str) -> str:
-    """Replace the text between the two markers of the page by ``table``.
-
-    Raises:
-      ValueError: if the page does not contain each marker once, in order.
-    """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in after or END in after:
-        raise ValueError(f"the page has no place for the table: {BEGIN} and {END}, once each")
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+    """Replace the table in the page; see :func:`put_between`."""
+    return put_between(page, table, BEGIN, END)
 
 
 def print_table(rows: Iterable[Row]) -> None:

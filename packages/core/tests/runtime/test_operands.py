@@ -1,6 +1,7 @@
 """Conversion of operands to arrays."""
 
 import enum
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -158,3 +159,14 @@ def test_objects_that_convert_themselves():
     for convert in (as_operand, device_put):
         with pytest.raises(TypeError, match=r"Mine is not an array. It has a method __jax_array__"):
             convert(Mine())
+
+
+@pytest.mark.parametrize("x", [1e300, 1e300 + 1j, 1j, -0.0, 0, True])
+def test_python_numbers_are_narrowed_without_warnings(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        array = as_operand(x)
+    with np.errstate(over="ignore"):
+        expected = np.asarray(x).astype(typeof(x).dtype)
+    assert array.weak_type == typeof(x).weak_type and array.dtype == expected.dtype
+    assert np.asarray(array).tobytes() == expected.tobytes()

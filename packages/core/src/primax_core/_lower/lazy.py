@@ -46,10 +46,10 @@ _compile: Any = LazyModule(".compile")
 compiling: Any = _compile
 inspection: Any = LazyModule(".inspection")
 locations: Any = LazyModule(".locations")
+loop_invariants: Any = LazyModule(".loop_invariants")
 platforms: Any = LazyModule(".platforms")
 portable: Any = LazyModule(".portable")
 static_shapes: Any = LazyModule(".static_shapes")
-loop_invariants: Any = LazyModule(".loop_invariants")
 
 
 def compile_jaxpr(jaxpr, in_specs, **options):

@@ -214,7 +214,7 @@ def as_operand(x: Any) -> ArrayImpl:
                 _scalars[key] = array
         return array
     aval = typeof(x)
-    if not aval.shape and isinstance(x, np.generic):
+    if kind is complex or not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)
     if isinstance(x, Dimension):
         return x.as_value()  # raises: dimensions are values only under a trace
