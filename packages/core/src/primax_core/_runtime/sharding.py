@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._ir.avals import unplaced
 from .devices import Device, device_from_id
 from .jaxlib_versions import GSPMDSharding, HloSharding, _jax
+
+if TYPE_CHECKING:
+    from .tilings import Tiling
 
 Index = tuple[slice, ...]
 Shape = tuple[int, ...]
@@ -25,6 +29,9 @@ class Sharding(ABC):
     - executables use `_devices` for the order of their devices, `_hlo_sharding` for the comparison
       with XLA's choice, and `_jaxlib` for their results;
     - lowering uses `_sdy`.
+
+    A subclass for several devices also defines `_replicated`, `_from_xla`, `_placement` and
+    `_of_placement`, whose defaults are those of one device.
     """
 
     __slots__ = ("_by_rank", "__weakref__")
@@ -62,7 +69,28 @@ class Sharding(ABC):
 
     @abstractmethod
     def _sdy(self, ndim: int) -> str | None:
-        """Text of the Shardy attribute of a value of ``ndim`` axes, or ``None``."""
+        """Text of the Shardy attribute of a value of ``ndim`` axes, or ``None``.
+
+        The mesh is written in place: ``#sdy.sharding<mesh<["x"=2]>, [{"x"}, {}]>``.
+        """
+
+    # For several devices
+
+    def _replicated(self) -> Sharding:
+        """The sharding with the whole array on each of the same devices."""
+        return self
+
+    def _from_xla(self, tiling: Tiling) -> Sharding:
+        """The sharding over the same devices with a tiling that XLA chose for a result."""
+        return self
+
+    def _placement(self, ndim: int) -> Any:
+        """The placement in the aval of an array of ``ndim`` axes with this sharding."""
+        return unplaced
+
+    def _of_placement(self, placement: Any) -> Sharding | None:
+        """The sharding over the same devices that a result's placement requires, or ``None``."""
+        return None
 
     # Derived
 

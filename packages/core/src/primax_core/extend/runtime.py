@@ -31,6 +31,7 @@ from .._runtime.devices import (
 )
 from .._runtime.dispatch import as_operand as as_operand, watch_programs as watch_programs
 from .._runtime.sharding import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding
+from .._runtime.tilings import Tiling as Tiling
 from ..lax.control.bodies import structure_differences as structure_differences
 from .fast_path import FastPath as FastPath, one_call as one_call
 
