@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from primax_core._runtime.jaxlib_versions import HloSharding
 from primax_core._runtime.tilings import Tiling
 

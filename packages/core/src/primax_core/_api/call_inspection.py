@@ -9,11 +9,12 @@ from .._base import pytree
 from .._base.config import state
 from .._ir.jaxpr import Eqn, Jaxpr
 from .._lower import compile as _compile
+from .._lower.liveness import devices_of
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
 from .._runtime.devices import platform_of
 from .._runtime.dispatch import device_of
 from .._trace.axes import axis_env
-from .jit import JitFunction, jit, placement
+from .jit import JitFunction, formats_of, jit, placement
 from .retraces import Change, changes
 
 _flatten = pytree.tree_flatten
@@ -99,12 +100,16 @@ def compile_call(
         for x, a in zip(leaves, avals)
     ]
     known = list(cache.traced)
-    jaxpr = cache.trace(bound, static_key, in_tree, avals).jaxpr
-    options = jitted._options
-    exe = cache.executable(jaxpr, specs, in_tree)
-    sharding = placement(options) or device_of(specs)
-    device = next(iter(sharding.device_set))
-    platform = platform_of(device)
+    traced = cache.trace(bound, static_key, in_tree, avals)
+    jaxpr, options = traced.jaxpr, jitted._options
+    exe = cache.executable(jaxpr, specs, in_tree, traced.out_tree)
+    sharding = placement(options, jaxpr, specs) or device_of(specs, devices_of(jaxpr), cache.name)
+    platform = platform_of(sharding._devices[0])
+    requested = formats_of(options, jaxpr, in_tree, traced.out_tree)
+    ins, outs = (None, None)
+    if requested is not None:
+        ins, outs = requested.in_shardings, requested.out_shardings
+    shardings = _compile.shardings_of(jaxpr, specs, sharding, ins, outs)
 
     def compile_again(mark: Callable[[Eqn], str]) -> Any:
         lowered = _compile.lower_module(
@@ -115,8 +120,10 @@ def compile_call(
             keep_unused=options.keep_unused,
             sharding=sharding,
             mark=mark,
+            shardings=shardings,
         )
-        return _compile.compile_module(lowered, (device,), options.compiler_options).raw
+        devices = sharding._devices
+        return _compile.compile_module(lowered, devices, options.compiler_options).raw
 
     signatures = _signatures(cache, key, known)
     return CompiledCall(cache.name, jaxpr, platform, signatures, exe.raw, compile_again)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._base import pytree
 from .._base.tree_prefix import flatten_axes
@@ -14,15 +14,26 @@ from .._runtime.sharding import Sharding
 from .shape_struct import ShapeDtypeStruct
 
 
+class ArgumentSpec(NamedTuple):
+    """The aval and the placement of an argument that need not exist."""
+
+    aval: ShapedArray
+    sharding: Sharding
+    committed: bool
+
+
 class RequestedFormats:
     """Requested layouts and memory kinds of a function's arguments and results.
 
     Attributes:
       in_layouts, out_layouts: canonical layouts; ``specified`` marks the arguments with a layout.
       out_kinds: memory kinds; ``None`` is the default memory kind.
+      in_shardings, out_shardings: shardings over several devices; ``None`` leaves one open.
     """
 
-    __slots__ = ("specified", "in_layouts", "out_layouts", "out_kinds")
+    __slots__ = (
+        "specified", "in_layouts", "out_layouts", "out_kinds", "in_shardings", "out_shardings",
+    )  # fmt: skip
 
     def __init__(
         self, in_shardings: Any, out_shardings: Any, in_tree: Any, out_tree: Any,
@@ -32,13 +43,33 @@ class RequestedFormats:
         if in_shardings is not None:
             args = in_tree.children()[0]
             ins[: args.num_leaves] = flatten_axes("jit in_shardings", args, in_shardings)
+        self.in_shardings = [over_devices(f) for f in ins]
         self.specified: list[bool] = [isinstance(f, Format) and f.layout is not None for f in ins]
         self.in_layouts = [_layout(f, a) for f, a in zip(ins, in_avals)]
         outs: list[Any] = [None] * len(out_avals)
         if out_shardings is not None:
             outs = flatten_axes("jit out_shardings", out_tree, out_shardings)
         self.out_layouts = [_layout(f, a) for f, a in zip(outs, out_avals)]
+        self.out_shardings = [over_devices(f) for f in outs]
         self.out_kinds = [_kind(f) for f in outs]
+
+    @property
+    def has_layouts(self) -> bool:
+        """True if a layout or a memory kind is requested."""
+        return any(self.specified) or any(self.out_layouts) or any(self.out_kinds)
+
+    def check_shardings(self, specs: Sequence[Spec | ArgumentSpec], names: Sequence[str]) -> None:
+        """Raise ``ValueError`` for a committed argument with another sharding than requested."""
+        for i, (spec, requested) in enumerate(zip(specs, self.in_shardings)):
+            if requested is not None and spec.committed:
+                if not spec.sharding.is_equivalent_to(requested, spec.aval.ndim):
+                    name = names[i] if i < len(names) else f"number {i}"
+                    raise ValueError(
+                        "Sharding passed to jit does not match the sharding on the respective "
+                        f"arg. Got jit sharding: {requested},\narg sharding: {spec.sharding} for "
+                        f"argument {name} of type {spec.aval.strip_weak_type()}. Move the array "
+                        "with device_put, or leave its sharding out of in_shardings."
+                    )
 
     def for_arguments(self, specs: Sequence[Spec]) -> list[Any]:
         """The layouts in which the executable reads arguments with these specs.
@@ -66,22 +97,27 @@ def requested_formats(
     in_shardings: Any, out_shardings: Any, in_tree: Any, out_tree: Any,
     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
 ) -> RequestedFormats | None:  # fmt: skip
-    """The requested formats; ``None`` if no layouts or memory kinds are requested."""
+    """The requested formats; ``None`` for one device without layouts and memory kinds."""
     if in_shardings is None and out_shardings is None:
         return None
     requested = RequestedFormats(
         in_shardings, out_shardings, in_tree, out_tree, in_avals, out_avals
     )
-    if any(requested.specified) or any(requested.out_layouts) or any(requested.out_kinds):
-        return requested
-    return None
+    shardings = any(requested.in_shardings) or any(requested.out_shardings)
+    return requested if shardings or requested.has_layouts else None
 
 
 def shardings_in(tree: Any) -> list[Sharding]:
     """The shardings in a tree of shardings, formats and others."""
     leaves = pytree.tree_leaves(tree, is_leaf=lambda x: x is None)
     leaf_shardings = [x.sharding if isinstance(x, Format) else x for x in leaves]
-    return [x for x in leaf_shardings if isinstance(x, Sharding)]
+    return [x for x in map(resolved, leaf_shardings) if isinstance(x, Sharding)]
+
+
+def resolved(x: Any) -> Any:
+    """The sharding of an object that depends on the current mesh, such as a PartitionSpec."""
+    as_sharding = getattr(x, "_as_sharding", None)
+    return x if as_sharding is None else as_sharding()
 
 
 def layout_of(x: Any) -> Any:
@@ -97,8 +133,21 @@ def _layout(requested: Any, aval: ShapedArray) -> Any:
     return canonical(requested.layout, aval.shape) if isinstance(requested, Format) else None
 
 
+def sharding_of(x: Any) -> Sharding | None:
+    """The sharding to which an argument is committed: an array, or its type."""
+    if type(x) is ArrayImpl:
+        return x._spec.sharding if x._spec.committed else None
+    return x.sharding if type(x) is ShapeDtypeStruct else None
+
+
+def over_devices(requested: Any) -> Sharding | None:
+    """The requested sharding if it is one over several devices."""
+    sharding = resolved(requested.sharding if isinstance(requested, Format) else requested)
+    return sharding if isinstance(sharding, Sharding) and sharding.num_devices > 1 else None
+
+
 def _kind(requested: Any) -> str | None:
-    sharding = requested.sharding if isinstance(requested, Format) else requested
+    sharding = resolved(requested.sharding if isinstance(requested, Format) else requested)
     if isinstance(sharding, Sharding) and not sharding._on_default_memory():
         return sharding.memory_kind
     return None

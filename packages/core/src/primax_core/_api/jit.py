@@ -9,19 +9,29 @@ from typing import Any
 from .._base import caches, pytree, source
 from .._base.config import state
 from .._base.source import take_attributes
+from .._base.tree_prefix import flatten_axes
 from .._engine.call import Inline
 from .._engine.jit_cache import Entry, JitCache, TracedCall
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.compile import compile_jaxpr
-from .._lower.liveness import unusable_donations
-from .._runtime.array import ArrayImpl
+from .._lower.liveness import devices_of, unusable_donations
+from .._runtime.array import ArrayImpl, Spec
 from .._runtime.devices import Device, devices
-from .._runtime.dispatch import Executable
+from .._runtime.dispatch import Executable, device_of
 from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due
-from .._runtime.sharding import SingleDeviceSharding
+from .._runtime.sharding import Sharding, SingleDeviceSharding
+from .._trace.core import Tracer
+from ..lax.constraints import with_sharding_constraint
 from .arguments import as_tuple, check_callable, debug_info, name_of
-from .formats import RequestedFormats, layout_of, requested_formats, shardings_in
+from .formats import (
+    RequestedFormats,
+    layout_of,
+    over_devices,
+    requested_formats,
+    sharding_of,
+    shardings_in,
+)
 from .shape_struct import type_like
 from .stages import Lowered, Traced
 
@@ -131,6 +141,10 @@ class JitFunction:
             return self._fun(*args, **kwargs)
         fun, static_key, open_args, open_kwargs = self._bind_static(args, kwargs)
         leaves, in_tree = _flatten((open_args, open_kwargs))
+        o = self._options
+        if o.in_shardings is not None or o.out_shardings is not None:
+            if state.trace is not None or any(isinstance(x, Tracer) for x in leaves):
+                return self._call_constrained(fun, static_key, leaves, in_tree)
         if state.trace is None:
             try:
                 specs = [x._spec for x in leaves]
@@ -142,6 +156,17 @@ class JitFunction:
                 outs = entry.exe(leaves)
                 return outs[0] if entry.single else entry.out_tree.unflatten(outs)
         return self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
+
+    def _call_constrained(self, fun, static_key, leaves: list, in_tree) -> Any:
+        """Call in a traced function, where requested shardings are constraints."""
+        o = self._options
+        args = in_tree.children()[0]
+        requested = flatten_axes("jit in_shardings", args, o.in_shardings)
+        leaves[: args.num_leaves] = _constrained(leaves[: args.num_leaves], requested)
+        out = self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
+        outs, out_tree = _flatten(out)
+        requested = flatten_axes("jit out_shardings", out_tree, o.out_shardings)
+        return _unflatten(out_tree, _constrained(outs, requested))
 
     def _store_fast(self, entry: Entry, args: tuple, kwargs: dict[str, Any], specs: list) -> None:
         """Store the executable of a repeated call for the fast path."""
@@ -209,7 +234,7 @@ class JitFunction:
             traced, in_tree, avals, cache.name,
             partial(_lowering_arguments, self._options, cache, traced, in_tree),
             donated=cache.donated(in_tree), debug_info=traced.jaxpr.debug_info,
-            layouts=[layout_of(x) for x in leaves],
+            layouts=[layout_of(x) for x in leaves], shardings=[sharding_of(x) for x in leaves],
         )  # fmt: skip
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -226,6 +251,14 @@ class JitFunction:
 
     def _cache_size(self) -> int:
         return len(self._jit_cache.traced)
+
+
+def _constrained(leaves: Sequence[Any], requested: Sequence[Any]) -> list[Any]:
+    outs = []
+    for x, r in zip(leaves, requested, strict=True):
+        sharding = over_devices(r)
+        outs.append(x if sharding is None else with_sharding_constraint(x, sharding))
+    return outs
 
 
 def _hashed(value: Any) -> Any:
@@ -299,39 +332,53 @@ def _donated(o: _Options, in_tree) -> tuple[int, ...]:
 
 def _compile(name: str, o: _Options, jaxpr: Jaxpr, specs, in_tree, out_tree) -> Executable:
     formats: dict[str, Any] = {}
-    requested = None if in_tree is None else _requested_formats(o, jaxpr, in_tree, out_tree)
+    requested = None if in_tree is None else formats_of(o, jaxpr, in_tree, out_tree)
     if requested is not None:
-        formats = {
-            "in_layouts": requested.for_arguments(specs), "out_layouts": requested.out_layouts,
-            "out_kinds": requested.out_kinds,
-        }  # fmt: skip
+        requested.check_shardings(specs, jaxpr.debug_info.arg_names or ())
+        formats["in_shardings"] = requested.in_shardings
+        formats["out_shardings"] = requested.out_shardings
+        if requested.has_layouts:
+            formats["in_layouts"] = requested.for_arguments(specs)
+            formats["out_layouts"] = requested.out_layouts
+            formats["out_kinds"] = requested.out_kinds
     donated = _donated(o, in_tree) if in_tree is not None else ()
     _warn_unusable(jaxpr, donated)
     return compile_jaxpr(
         jaxpr, specs, name=name, donated=donated, keep_unused=o.keep_unused,
-        compiler_options=o.compiler_options, sharding=placement(o), **formats,
+        compiler_options=o.compiler_options, sharding=placement(o, jaxpr, specs), **formats,
     )  # fmt: skip
 
 
-def _requested_formats(
-    o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any
-) -> RequestedFormats | None:
+def formats_of(o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> RequestedFormats | None:
     """The formats of ``in_shardings`` and ``out_shardings``."""
     return requested_formats(
         o.in_shardings, o.out_shardings, in_tree, out_tree, jaxpr.in_avals, jaxpr.out_avals
     )
 
 
-def placement(o: _Options):
-    """The single sharding that the options require, or ``None``."""
+def placement(o: _Options, jaxpr: Jaxpr, specs: Sequence[Spec]) -> Sharding | None:
+    """A sharding over the devices that the options require, or ``None``.
+
+    Raises:
+      ValueError: if they require different devices, or others than operations name or committed
+        arguments have.
+    """
     chosen = None
     for s in (*shardings_in(o.in_shardings), *shardings_in(o.out_shardings)):
-        if isinstance(s, SingleDeviceSharding):
-            if chosen is not None and chosen._devices != s._devices:
-                raise ValueError(
-                    f"in_shardings and out_shardings name different devices: {chosen} and {s}"
-                )
-            chosen = s._computing()
+        if chosen is not None and chosen._devices != s._devices:
+            raise ValueError(
+                f"in_shardings and out_shardings name different devices: {chosen} and {s}"
+            )
+        chosen = s._computing()._replicated()
+    if chosen is not None and chosen.num_devices > 1:
+        where = f"in_shardings and out_shardings of {jaxpr.debug_info.name}"
+        named = devices_of(jaxpr)
+        if named is not None and named._devices != chosen._devices:
+            raise ValueError(
+                f"Received incompatible devices for one computation: got {list(chosen._devices)}, "
+                f"named by {where}, and {list(named._devices)}, named by an operation in it."
+            )
+        device_of(specs, chosen, where)
     return chosen
 
 
@@ -345,10 +392,11 @@ def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
         )
 
 
-def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, platforms=None):
-    requested = _requested_formats(o, traced.jaxpr, in_tree, traced.out_tree)
+def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, specs):
+    requested = formats_of(o, traced.jaxpr, in_tree, traced.out_tree)
     donated = cache.donated(in_tree)
-    return cache.name, donated, o.keep_unused, o.compiler_options, placement(o), requested
+    chosen = placement(o, traced.jaxpr, specs)
+    return cache.name, donated, o.keep_unused, o.compiler_options, chosen, requested
 
 
 def jit(

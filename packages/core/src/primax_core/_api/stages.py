@@ -13,13 +13,15 @@ from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._lower.formats import Formats
 from .._lower.lazy import _compile, locations, lowering
-from .._runtime.array import ArrayImpl, default_sharding, spec_of
+from .._lower.liveness import devices_of
+from .._runtime.array import ArrayImpl, default_sharding, move, spec_of
 from .._runtime.devices import client_of
-from .._runtime.dispatch import as_operand, check_may_run
+from .._runtime.dispatch import as_operand, check_may_run, device_of
 from .._runtime.jaxlib_errors import JaxRuntimeError
 from .._runtime.layouts import Format, row_major
 from .._trace.core import Tracer, typeof
 from .._trace.reference_ops import references
+from .formats import ArgumentSpec
 from .shape_struct import ShapeDtypeStruct
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -95,8 +97,10 @@ class Traced(Stage):
         self, traced: Any, in_tree: Any, avals: Sequence[ShapedArray], name: str,
         options: Callable[..., Any], donated: tuple[int, ...] = (),
         debug_info: DebugInfo | None = None, layouts: Sequence[Any] | None = None,
+        shardings: Sequence[Any] | None = None,
     ):  # fmt: skip
         self._layouts = layouts
+        self._shardings = shardings
         self.jaxpr: Jaxpr = traced.jaxpr
         self._consts = list(traced.consts)
         self.in_tree: Any = in_tree
@@ -125,18 +129,20 @@ class Traced(Stage):
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None, **_: Any) -> Lowered:
         """Lower to StableHLO, for the default platform or the first one named."""
-        name, donated, keep_unused, compiler_options, sharding, requested = self._options()
+        specs = self._specs()
+        name, donated, keep_unused, compiler_options, sharding, requested = self._options(specs)
         if any(isinstance(c, Tracer) for c in self._consts):
             raise ValueError(
                 f"{name} closes over tracers of an enclosing transformation, so it cannot be "
                 "lowered separately: pass those values as arguments"
             )
+        jaxpr, plan = self.jaxpr, None
+        if sharding is None:
+            target = device_of(specs, devices_of(jaxpr), name)
+            sharding = target if target.num_devices > 1 else None
+        platform = _compile.platform_of((sharding or default_sharding())._devices[0])
         if lowering_platforms:
             platform = lowering_platforms[0]
-        else:
-            target = sharding or default_sharding()
-            platform = _compile.platform_of(next(iter(target.device_set)))
-        jaxpr, plan = self.jaxpr, None
         if jaxpr.effects and references.ops.loaded:
             plan = references.ops.plan(jaxpr, [*self._consts, *self._avals])
             n = len(self._consts)
@@ -145,15 +151,35 @@ class Traced(Stage):
         module = lowering.lower_module(
             jaxpr, name, platform, donated=donated, keep_unused=keep_unused,
             formats=self._formats(jaxpr, requested) if plan is None else None,
+            shardings=None if sharding is None else self._executable_shardings(
+                jaxpr, specs, sharding, requested
+            ),
         )  # fmt: skip
         lowered = Lowered(self, module, compiler_options, sharding, keep_unused)
         if plan is not None:
             lowered._plan, lowered._donated = plan, donated
         return lowered
 
+    def _specs(self) -> list[ArgumentSpec]:
+        """Arguments of these types, committed if their sharding is known."""
+        shardings = self._shardings or [None] * len(self._avals)
+        default = default_sharding()
+        return [
+            ArgumentSpec(a, s or default, s is not None) for a, s in zip(self._avals, shardings)
+        ]
+
+    def _executable_shardings(self, jaxpr: Jaxpr, specs: list, sharding: Any, requested: Any):
+        n = len(jaxpr.invars) - len(specs)  # references that the function closes over
+        own = [ArgumentSpec(a, sharding, True) for a in jaxpr.in_avals[:n]]
+        ins = outs = None
+        if requested is not None:
+            ins = [None] * len(own) + requested.in_shardings
+            outs = requested.out_shardings
+        return _compile.shardings_of(jaxpr, [*own, *specs], sharding, ins, outs)
+
     def _formats(self, jaxpr: Jaxpr, requested: Any) -> Any:
         own = [None] * len(self._consts) + list(self._layouts or [None] * len(self._avals))
-        if requested is None:
+        if requested is None or not requested.has_layouts:
             return Formats.of(jaxpr, (), own, None)
         ins = [w if g else x for w, g, x in zip(requested.in_layouts, requested.specified, own)]
         return Formats.of(jaxpr, (), ins, requested.out_layouts, requested.out_kinds)
@@ -226,7 +252,9 @@ class Lowered(Stage):
         sharding = self._sharding or default_sharding()
         jaxpr = self._traced.jaxpr if self._plan is None else self._plan.jaxpr
         avals = self._avals if self._plan is None else jaxpr.in_avals
-        specs = [spec_of(a, sharding, self._sharding is not None) for a in avals]
+        shardings = self._module.shardings
+        ins = [sharding] * len(avals) if shardings is None else shardings.ins
+        specs = [spec_of(a, s, self._sharding is not None) for a, s in zip(avals, ins)]
         exe = _compile.load(
             self._module, jaxpr, specs, sharding, self._sharding is not None,
             self._donated, options,
@@ -271,7 +299,7 @@ class Compiled(Stage):
         check_may_run(f"jit({self._lowered._traced.fun_name})")
         plan = self._lowered._plan
         if plan is None:
-            outs = self._exe([as_operand(x) for x in leaves])
+            outs = self._exe(self._placed(leaves))
         else:
             traced = self._lowered._traced
             if traced.debug_info is not None:
@@ -283,17 +311,14 @@ class Compiled(Stage):
     call: Callable[..., Any] = __call__
 
     def _check(self, leaves) -> None:
-        info = self._lowered._traced.debug_info
-        names = (info.arg_names if info else None) or ()
         wrong = []
         for i, (x, aval) in enumerate(zip(leaves, self._avals)):
             got = typeof(x)
             same = got.shape == aval.shape and got.dtype == aval.dtype
             if not same or type(got) is not type(aval):
-                name = names[i] if i < len(names) else f"number {i}"
                 wrong.append(
-                    f"Argument '{name}' compiled with {aval.strip_weak_type()} and called with "
-                    f"{got.strip_weak_type()}"
+                    f"Argument {self._name(i)} compiled with {aval.strip_weak_type()} and called "
+                    f"with {got.strip_weak_type()}"
                 )
         if wrong:
             raise TypeError(
@@ -301,16 +326,41 @@ class Compiled(Stage):
                 "The mismatches are:\n" + "\n".join(wrong)
             )
 
+    def _placed(self, leaves: Sequence[Any]) -> list[ArrayImpl]:
+        """The arguments as arrays with the shardings of the executable.
+
+        Raises:
+          ValueError: if a committed array has another sharding.
+        """
+        arrays = []
+        for i, (x, sharding) in enumerate(zip(leaves, self._exe.in_shardings)):
+            array = as_operand(x)
+            own = array._spec.sharding
+            if own is not sharding and not own.is_equivalent_to(sharding, array._spec.stored.ndim):
+                if array._spec.committed:
+                    raise ValueError(
+                        "Compiled object called with input sharding(s) does not match the "
+                        f"sharding(s) the computation was compiled with: argument {self._name(i)} "
+                        f"of type {array.aval.str_short()} has {own}, compiled for {sharding}. "
+                        "Move it with device_put."
+                    )
+                array = move(array, sharding, explicit=False)
+            arrays.append(array)
+        return arrays
+
+    def _name(self, i: int) -> str:
+        info = self._lowered._traced.debug_info
+        names = (info.arg_names if info else None) or ()
+        return f"'{names[i]}'" if i < len(names) else f"number {i}"
+
     def _check_layouts(self, leaves: Sequence[Any]) -> None:
         """Raise an error for committed arrays with other layouts than the compiled ones."""
         wrong = []
         for i, (x, layout) in enumerate(zip(leaves, self._exe.in_layouts)):
             if type(x) is ArrayImpl and x._spec.committed and x._spec.layout != layout:
-                info = self._lowered._traced.debug_info
-                names = (info.arg_names if info else None) or ()
                 ndim = x.aval.ndim
                 wrong.append(
-                    f"Argument {names[i] if i < len(names) else i} with shape "
+                    f"Argument {self._name(i)} with shape "
                     f"{x.aval.strip_weak_type()}:\n  Passed layout: "
                     f"{x._spec.layout or row_major(ndim)}\n  Required layout: "
                     f"{layout or row_major(ndim)}"

@@ -339,6 +339,15 @@ memory_kinds: Final[RuleKind[Callable[..., Sequence[str | None]]]] = RuleKind(
     Returns a list, ``None`` for the default.
     """,
 )
+devices: Final[RuleKind[Callable[..., Any]]] = RuleKind(
+    "devices",
+    "(eqn) -> a sharding over the devices of the operation, or None",
+    doc="""The devices on which the operation runs, if its parameters name them.
+
+    eqn: the equation.
+    Returns a ``Sharding`` with the whole array on each of the devices, or ``None``.
+    """,
+)
 trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "trace_rule",
     "(trace, args, **params) -> outs",

@@ -35,9 +35,14 @@ class Unkeyable(Exception):
 
 
 def key_of(
-    jaxpr: Jaxpr, name: str, platform: str, donated: Sequence[int], keep_unused: bool
-) -> bytes | None:
-    """The cache key of a lowering of a jaxpr; ``None`` if it has none."""
+    jaxpr: Jaxpr, name: str, platform: str, donated: Sequence[int], keep_unused: bool,
+    shardings: tuple | None = None,
+) -> bytes | None:  # fmt: skip
+    """The cache key of a lowering of a jaxpr; ``None`` if it has none.
+
+    Args:
+      shardings: text that describes the shardings of its arguments, results and constants.
+    """
     sources = stamp()
     if sources is None:
         return None
@@ -50,6 +55,7 @@ def key_of(
         return None
     parts = (
         sources, build(), replaced, options, name, platform, tuple(donated), keep_unused, contents,
+        shardings,
     )  # fmt: skip
     return digest(repr(parts).encode())
 

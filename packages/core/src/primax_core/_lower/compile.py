@@ -14,20 +14,21 @@ from .._base.digest import digest as digest_of
 from .._base.single_flight import SingleFlight
 from .._ir.jaxpr import Jaxpr
 from .._runtime import custom_calls
-from .._runtime.array import Spec, spec_of
+from .._runtime.array import Spec, move, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
 from .._runtime.jaxlib_versions import _jax
-from .._runtime.sharding import device_assignment
+from .._runtime.sharding import Sharding, device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
 from .lazy import locations, lowering, mlir, readable
-from .liveness import kept_inputs, large_consts
+from .liveness import devices_of, kept_inputs, large_consts
 
 if TYPE_CHECKING:
     from .module import LoweredModule
+    from .shardings import ExecutableShardings
 
 # Loaded executables by the digest of their module: equal jaxprs share one while it is in use. The
 # most recent ones stay alive, so that a function recreated in each iteration of a loop is compiled
@@ -68,41 +69,67 @@ def compile_jaxpr(
     in_layouts: Sequence[Any] | None = None,
     out_layouts: Sequence[Any] | None = None,
     out_kinds: Sequence[str | None] | None = None,
+    in_shardings: Sequence[Sharding | None] | None = None,
+    out_shardings: Sequence[Sharding | None] | None = None,
 ) -> Executable:
     """Compile a jaxpr for arguments with these specs.
 
     Args:
+      sharding: a sharding over the devices of the computation; by default those that operations
+        name, then those of committed arguments.
       in_layouts: the layouts of the arguments, by default their own; ``Layout.AUTO`` leaves a
         layout to the compiler.
       out_layouts: the layouts of the results, by default row-major.
       out_kinds: memory kinds of the results, by default those set by the jaxpr.
+      in_shardings: on several devices, the shardings of the arguments, by default their own.
+      out_shardings: on several devices, the shardings of the results, by default chosen by XLA.
     """
     if jaxpr.effects and references.ops.loaded:
         jaxpr = references.ops.for_lowering(jaxpr)
     if state.debug_nans or state.debug_infs:
         donated = ()  # the arguments are needed to locate a NaN
     committed = sharding is not None or any(s.committed for s in in_specs)
-    sharding = device_of(in_specs) if sharding is None else sharding
-    devs = (next(iter(sharding.device_set)),)
+    if sharding is None:
+        named = devices_of(jaxpr)
+        sharding = device_of(in_specs, named, name)
+        committed = committed or named is not None
+    devs = sharding._devices
     for guard in _guards:
         guard(devs[0].client)
     platform = platform_of(devs[0])
     formats = Formats.of(jaxpr, in_specs, in_layouts, out_layouts, out_kinds)
+    consts = list(large_consts(jaxpr).values())
+    shardings = shardings_of(jaxpr, in_specs, sharding, in_shardings, out_shardings)
     keyed = disk.is_on(devs) and formats is None
     keyed = keyed and not state.compilation_cache_include_metadata_in_key
-    key = key_of(jaxpr, name, platform, donated, keep_unused) if keyed else None
+    described = None if shardings is None else shardings.key(consts)
+    key = key_of(jaxpr, name, platform, donated, keep_unused, described) if keyed else None
     loaded = None if key is None else _recall(key, devs, compiler_options, name)
     if loaded is None:
         lowered = lower_module(
             jaxpr, name, platform, donated=donated, keep_unused=keep_unused, sharding=sharding,
-            formats=formats,
+            formats=formats, shardings=shardings,
         )  # fmt: skip
         return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key)
     used_inputs = None if keep_unused else kept_inputs(jaxpr)
-    consts = list(large_consts(jaxpr).values())
     return _executable(
-        loaded, jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts
-    )
+        loaded, jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts,
+        shardings=shardings,
+    )  # fmt: skip
+
+
+def shardings_of(
+    jaxpr: Jaxpr, in_specs: Sequence[Spec], sharding: Sharding,
+    in_shardings: Sequence[Sharding | None] | None = None,
+    out_shardings: Sequence[Sharding | None] | None = None,
+) -> ExecutableShardings | None:  # fmt: skip
+    """The shardings of an executable on the devices of ``sharding``; ``None`` for one device."""
+    if sharding.num_devices == 1:
+        return None
+    from .shardings import ExecutableShardings  # loaded on first use
+
+    everywhere = sharding._replicated()
+    return ExecutableShardings.of(jaxpr, in_specs, everywhere, in_shardings, out_shardings)
 
 
 def lower_module(jaxpr: Jaxpr, name: str, platform: str, **options: Any) -> LoweredModule:
@@ -118,32 +145,37 @@ def load(
     program: bytes | None = None,
 ) -> Executable:  # fmt: skip
     """Compile and load a lowered module; ``program`` is the cache key of its jaxpr, or ``None``."""
-    devs = (next(iter(sharding.device_set)),)
-    loaded = compile_module(lowered, devs, compiler_options, program)
+    loaded = compile_module(lowered, sharding._devices, compiler_options, program)
     return _executable(
         loaded, jaxpr, in_specs, sharding, committed, donated, lowered.name, lowered.kept_args,
-        lowered.consts, lowered.formats,
+        lowered.consts, lowered.formats, lowered.shardings,
     )  # fmt: skip
 
 
 def _executable(
     loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts,
-    formats: Formats | None = None,
+    formats: Formats | None = None, shardings: ExecutableShardings | None = None,
 ) -> Executable:  # fmt: skip
     # Handlers of process exit and fork, for processes that run executables.
     from .._runtime import forking as _forking, shutdown as _shutdown  # noqa: F401
 
     in_layouts = None
+    arrays = [relaid(as_operand(c), None) for c in consts]
+    if shardings is None:
+        in_shardings = [sharding] * len(in_specs)
+        outs = [sharding] * len(jaxpr.outvars)
+    else:
+        in_shardings, outs = shardings.ins, shardings.chosen(loaded.raw)
+        arrays = [move(c, s) for c, s in zip(arrays, shardings.of_constants(arrays))]
     if formats is None:
-        out_specs = [spec_of(v.aval, sharding, committed) for v in jaxpr.outvars]
+        out_specs = [spec_of(v.aval, s, committed) for v, s in zip(jaxpr.outvars, outs)]
     else:
         in_layouts, out_layouts = formats.chosen(loaded.raw, used_inputs, len(consts))
         out_specs = [
-            spec_of(v.aval, sharding if k is None else sharding.with_memory_kind(k), committed, o)
-            for v, k, o in zip(jaxpr.outvars, formats.out_kinds, out_layouts)
+            spec_of(v.aval, s if k is None else s.with_memory_kind(k), committed, o)
+            for v, s, k, o in zip(jaxpr.outvars, outs, formats.out_kinds, out_layouts)
         ]
-    bufs = [relaid(as_operand(c), None)._buf for c in consts]
-    in_shardings = [sharding] * len(in_specs)
+    bufs = [c._buf for c in arrays]
     return Executable(
         loaded,
         in_specs,

@@ -52,6 +52,20 @@ def sdy() -> Any:
     return sdy
 
 
+def parse_sharding(text: str) -> ir.Attribute:
+    """Shardy's attribute with a text, in which meshes may be written in place."""
+    sdy()
+    return ir.Attribute.parse(text, context)
+
+
+def name_meshes(module: ir.Module) -> None:
+    """Give each mesh that is written in place of its name in a module a name."""
+    from jaxlib.mlir.passmanager import PassManager
+
+    sdy()
+    PassManager.parse("builtin.module(sdy-lift-inlined-meshes)", context).run(module.operation)
+
+
 unknown_location: ir.Location = ir.Location.unknown(context)
 
 _element_types: dict[Any, Any] = {}

@@ -13,6 +13,7 @@ import numpy as np
 from .._ir.dtypes import ExtendedDType
 from .._ir.effects import must_stay
 from .._ir.jaxpr import Eqn, Jaxpr, Var, jaxprs_in
+from .._ir.rules import devices
 from .._ir.symbolic_dims import Dimension, is_static
 
 # Array constants up to this number of elements are embedded in the module, larger ones are
@@ -68,6 +69,25 @@ def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
                 break
         jaxpr.cache["symbolic dims"] = has_dims
     return has_dims
+
+
+def devices_of(jaxpr: Jaxpr) -> Any:
+    """The sharding over the devices that operations of a jaxpr name, or ``None``."""
+    if "devices" not in jaxpr.cache:
+        jaxpr.cache["devices"] = _find_devices(jaxpr)
+    return jaxpr.cache["devices"]
+
+
+def _find_devices(jaxpr: Jaxpr) -> Any:
+    for eqn in jaxpr.eqns:
+        rule = eqn.primitive.rules.get(devices)
+        named = None if rule is None else rule(eqn)
+        if named is None:
+            inner = map(devices_of, jaxprs_in(eqn.params))
+            named = next((s for s in inner if s is not None), None)
+        if named is not None:
+            return named
+    return None
 
 
 def is_hoisted(const) -> bool:

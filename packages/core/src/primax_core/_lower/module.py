@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._base import errors, monitoring
 from .._base.digest import digest
@@ -13,11 +13,24 @@ from .._ir import rules as rule_kinds
 from .._ir.dtypes import narrowed
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
+from .._runtime.array import physical
 from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
 from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
-from .context import bytecode, constant, context, func, hlo, i32, ir, type_of, unknown_location
+from .context import (
+    bytecode,
+    constant,
+    context,
+    func,
+    hlo,
+    i32,
+    ir,
+    name_meshes,
+    parse_sharding,
+    type_of,
+    unknown_location,
+)
 from .formats import Formats
 from .liveness import (
     aliases_of,
@@ -29,6 +42,9 @@ from .liveness import (
 )
 from .locations import Body, locate, note_position, scopes_of
 from .lowered_results import checked
+
+if TYPE_CHECKING:
+    from .shardings import ExecutableShardings
 
 
 class LoweringContext:
@@ -333,13 +349,13 @@ class LoweredModule:
     """
 
     __slots__ = (
-        "module", "kept_args", "consts", "callbacks", "needs", "name", "formats", "platform",
-        "jaxpr", "_bodies", "_key",
+        "module", "kept_args", "consts", "callbacks", "needs", "name", "formats", "shardings",
+        "platform", "jaxpr", "_bodies", "_key",
     )  # fmt: skip
 
     def __init__(
         self, module, kept_args, consts, callbacks, needs, name, formats, platform, jaxpr=None,
-        bodies=None,
+        bodies=None, shardings=None,
     ):  # fmt: skip
         self.module = module
         self.kept_args = kept_args
@@ -348,6 +364,7 @@ class LoweredModule:
         self.needs = needs
         self.name = name
         self.formats = formats
+        self.shardings = shardings
         self.platform = platform
         self.jaxpr = jaxpr
         self._bodies: list[Body] | None = bodies
@@ -386,12 +403,15 @@ def lower_module(
     sharding: Any = None,
     formats: Any = None,
     mark: Callable[[Any], str] | None = None,
+    shardings: ExecutableShardings | None = None,
 ) -> LoweredModule:
     """A StableHLO module whose ``main`` is the jaxpr.
 
     Arrays among the constants become leading arguments, so that they are not copied into the
     executable.
     """
+    if shardings is not None:
+        num_partitions = shardings.everywhere.num_devices
     with context, unknown_location:
         module = ir.Module.create()
         sym = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
@@ -415,7 +435,7 @@ def lower_module(
         main = func.FuncOp(
             "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
         )
-        _annotate(main, jaxpr, len(consts), donated, used_inputs, formats)
+        _annotate(main, jaxpr, consts, donated, used_inputs, formats, shardings)
         block = main.add_entry_block()
         with ir.InsertionPoint(block):
             arguments = list(block.arguments)
@@ -424,6 +444,8 @@ def lower_module(
             with dimensions_of_arguments(ctx, jaxpr, arguments[len(consts) :], symbolic):
                 outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
+        if num_partitions > 1:
+            name_meshes(module)
         return LoweredModule(
             module,
             used_inputs,
@@ -435,39 +457,57 @@ def lower_module(
             platform,
             jaxpr,
             ctx.bodies,
+            shardings,
         )
 
 
 def _annotate(
-    main, jaxpr: Jaxpr, n_consts: int, donated, used_inputs, formats: Formats | None
-) -> None:
+    main, jaxpr: Jaxpr, consts: dict[int, Any], donated, used_inputs, formats: Formats | None,
+    shardings: ExecutableShardings | None,
+) -> None:  # fmt: skip
     """Set the attributes of the arguments and results of ``main``: donation, layouts, memory
-    kinds.
+    kinds, shardings.
     """
-    if not donated and formats is None:
+    if not donated and formats is None and shardings is None:
         return
     aliases = aliases_of(jaxpr, donated)
+    if shardings is not None:
+        # XLA pairs the buffers of results whose shardings it chooses.
+        ins, outs = shardings.ins, shardings.outs
+        aliases = {i: o for i, o in aliases.items() if ins[i] is outs[o]}
     if formats is not None:
         # A result in another layout cannot use the buffer.
         ins, outs = formats.in_layouts, formats.out_layouts
         aliases = {i: o for i, o in aliases.items() if ins[i] == outs[o] != Layout.AUTO}
         donated = tuple(aliases)
-    attrs = [ir.DictAttr.get({}) for _ in range(n_consts)]
+    attrs = [_sharding_attribute(None) for _ in consts]
+    if shardings is not None:
+        texts = shardings.of_constants(list(consts.values()))
+        attrs = [
+            _sharding_attribute(s._sdy(physical(c.aval).ndim))
+            for s, c in zip(texts, consts.values())
+        ]
     for i in range(len(jaxpr.invars)) if used_inputs is None else used_inputs:
-        entry: dict[str, ir.Attribute] = {}
+        entry = {} if shardings is None else _sharding_attribute(shardings.of_argument(i))
         if i in aliases:
             entry["tf.aliasing_output"] = i32(aliases[i])
         elif i in donated:
             entry["jax.buffer_donor"] = ir.BoolAttr.get(True)
         if formats is not None:
             entry["mhlo.layout_mode"] = ir.StringAttr.get(mode_of(formats.in_layouts[i]))
-        attrs.append(ir.DictAttr.get(entry))
-    main.arg_attrs = ir.ArrayAttr.get(attrs)
-    if formats is not None:
+        attrs.append(entry)
+    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attrs])
+    if formats is not None or shardings is not None:
         results = []
-        for layout, kind in zip(formats.out_layouts, formats.out_kinds):
-            entry = {"mhlo.layout_mode": ir.StringAttr.get(mode_of(layout))}
-            if kind is not None:
-                entry["mhlo.memory_kind"] = ir.StringAttr.get(kind)
+        for i in range(len(jaxpr.outvars)):
+            entry = {} if shardings is None else _sharding_attribute(shardings.of_result(i))
+            if formats is not None:
+                entry["mhlo.layout_mode"] = ir.StringAttr.get(mode_of(formats.out_layouts[i]))
+                if formats.out_kinds[i] is not None:
+                    entry["mhlo.memory_kind"] = ir.StringAttr.get(formats.out_kinds[i])
             results.append(ir.DictAttr.get(entry))
         main.result_attrs = ir.ArrayAttr.get(results)
+
+
+def _sharding_attribute(text: str | None) -> dict[str, ir.Attribute]:
+    return {} if text is None else {"sdy.sharding": parse_sharding(text)}

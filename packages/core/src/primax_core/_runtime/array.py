@@ -163,11 +163,17 @@ class ArrayImpl(Array):
         sharding, shape = self._spec.sharding, self._spec.aval.shape
         if sharding.num_devices == 1:
             return [Shard(sharding._devices[0], sharding, shape, self)]
-        value = to_host(self._buf)
-        return [
-            Shard(d, sharding, shape, put(value[index], SingleDeviceSharding(d)))
-            for d, index in sharding.addressable_devices_indices_map(shape).items()
-        ]
+        from .parts import part_on_device  # loaded on first use: most arrays are on one device
+
+        aval, stored, shards = self._spec.aval, self._spec.stored, []
+        part = ShapedArray(sharding.shard_shape(shape), aval.dtype, aval.weak_type)
+        kind = None if sharding._on_default_memory() else sharding.memory_kind
+        for device in sharding.addressable_devices_indices_map(shape):
+            one = SingleDeviceSharding(device, memory_kind=kind)
+            spec = spec_of(part, one, True)
+            data = spec.wrap(part_on_device(self._buf, stored, spec.stored, sharding, one))
+            shards.append(Shard(device, sharding, shape, data))
+        return shards
 
     @property
     def global_shards(self) -> list[Shard]:
@@ -218,9 +224,8 @@ class ArrayImpl(Array):
         start_copies_to_host([self._buf])
 
     def clone(self) -> ArrayImpl:
-        """Another array object with the same buffer."""
-        self._check_alive()
-        return self._spec.wrap(self._buf.clone())
+        """A copy, whose deletion or donation does not affect this array."""
+        return copy_array(self)
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes of the array on its devices, which may differ from ``nbytes``."""
@@ -245,11 +250,27 @@ class ArrayImpl(Array):
         if state.key not in guards.unguarded and self.platform() != "cpu":
             guards.check("device_to_host", False, self._spec.aval, None)
         try:
-            return to_host(self._buf)
+            if self._spec.sharding.num_devices == 1:
+                return to_host(self._buf)
+            return self._gathered()
         except JaxRuntimeError as e:
             raise_explained(e)
         except ValueError as e:
             raise unshaped(self._spec.aval, e) from None
+
+    def _gathered(self) -> np.ndarray:
+        """The values of an array on several devices."""
+        from .parts import whole_on_host  # loaded on first use: most arrays are on one device
+
+        spec = self._spec
+        if not (spec.sharding.is_fully_addressable or spec.sharding.is_fully_replicated):
+            raise RuntimeError(
+                f"The values of an array of type {spec.aval.str_short()} cannot be read here: "
+                f"parts of it are on devices of other processes ({spec.sharding}). Read the parts "
+                "of this process with x.addressable_shards, or gather all values with "
+                "process_allgather."
+            )
+        return whole_on_host(self._buf, spec.stored, spec.sharding)
 
     @property
     def _value(self) -> np.ndarray:

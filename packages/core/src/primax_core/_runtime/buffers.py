@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from .._ir.avals import ShapedArray
-from .jaxlib_versions import UNKNOWN_DTYPES, _jax, to_host
+from .jaxlib_versions import UNKNOWN_DTYPES, _jax
 from .sharding import Sharding, SingleDeviceSharding
 
 _COPIED: Final = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -33,11 +34,28 @@ def put_raw(
     if UNKNOWN_DTYPES and dtype in UNKNOWN_DTYPES:
         raise TypeError(f"arrays of {dtype.name} need a newer jaxlib: pip install 'jaxlib>=0.11'")
     if type(sharding) is SingleDeviceSharding:
-        values, devices = [value], [sharding._device]
-    else:
-        indices = sharding.addressable_devices_indices_map(value.shape)
-        devices = list(indices)
-        values = [np.ascontiguousarray(value[index]) for index in indices.values()]
+        return _put([value], aval, sharding, [sharding._device], share)
+    indices = sharding.addressable_devices_indices_map(value.shape)
+    return put_parts([value[index] for index in indices.values()], aval, sharding, list(indices))
+
+
+def put_parts(
+    values: Sequence[np.ndarray], aval: ShapedArray, sharding: Sharding, devices: list
+) -> Any:
+    """A raw array on several devices, with copies of the values of each device of this process."""
+    parts: list[np.ndarray] = []
+    addresses: set[int] = set()
+    whole = sharding.is_fully_replicated  # then all devices may read the same memory
+    for value in values:
+        part = np.ascontiguousarray(value).reshape(value.shape)
+        address = part.ctypes.data
+        parts.append(part.copy() if address in addresses and not whole else part)
+        addresses.add(address)
+    return _put(parts, aval, sharding, devices, False)
+
+
+def _put(values: list, aval: ShapedArray, sharding: Sharding, devices: list, share: bool) -> Any:
+    # jaxlib refuses the same memory for several, but not all, of the devices.
     return _jax.batched_device_put(
         aval, sharding._jaxlib(aval.ndim), values, devices, committed=True,
         host_buffer_semantics=_SHARED if share else _COPIED, enable_x64=True,
@@ -57,7 +75,9 @@ def move_raw(buf: Any, aval: ShapedArray, source: Sharding, target: Sharding) ->
         and source._device.client is target._device.client
     ):
         return _copied(buf, target, _REUSE)
-    return put_raw(to_host(buf), aval, target)
+    from .parts import moved  # loaded on first use: most arrays are on one device
+
+    return moved(buf, aval, source, target)
 
 
 def _copied(buf, target, semantics):

@@ -30,6 +30,7 @@ from .first_nan import first_location
 from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
 from .launch import explain_failure, launch
+from .sharding import Sharding
 
 impl: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "impl",
@@ -123,7 +124,7 @@ class Executable:
         self.moves = [
             (i, s, layout)
             for i, (spec, s, layout) in enumerate(zip(in_specs, in_shardings, self.in_layouts))
-            if spec.sharding is not s or spec.layout != layout
+            if spec.layout != layout or not _same_placement(spec, s)
         ]
         self.donated = donated
         self.name = name
@@ -139,7 +140,7 @@ class Executable:
         if self.moves:
             args = list(args)
             for i, sharding, layout in self.moves:
-                args[i] = relaid(move(args[i], sharding, explicit=False), layout)
+                args[i] = relaid(_moved(args[i], sharding), layout)
         if self.kept_args is None:
             bufs = [a._buf for a in args]
         else:
@@ -437,29 +438,59 @@ def _listed(prim, out):
     return out if prim.multiple_results else [out]
 
 
-def device_of(specs: Sequence[Spec]):
+def device_of(specs: Sequence[Spec], named: Any = None, name: str = "") -> Sharding:
     """Return the sharding of a computation with arguments of these specs.
+
+    On several devices it is replicated.
+
+    Args:
+      named: a sharding over the devices that operations of the computation name, or ``None``.
 
     Raises:
       ValueError: if committed arguments are on different devices.
     """
-    chosen, first = None, 0
+    chosen, first = None, f"the devices of {name}, {_listed_devices(named)}" if named else ""
+    sharding = named
     for i, s in enumerate(specs):
         if s.committed:
-            if chosen is None:
-                chosen, first = s, i
-            elif s.sharding._devices != chosen.sharding._devices:
-                if s.sharding.device_set != chosen.sharding.device_set:
-                    raise ValueError(
-                        "Received incompatible devices for one computation: got "
-                        f"{_placed(first, chosen)} and {_placed(i, s)}. Move one of them with "
-                        "device_put."
-                    )
-    return chosen.sharding._computing() if chosen is not None else default_sharding()
+            if sharding is None:
+                sharding, chosen = s.sharding, i
+            elif s.sharding._devices != sharding._devices:
+                if chosen is not None:
+                    first = _placed(chosen, specs[chosen])
+                raise ValueError(
+                    f"Received incompatible devices for one computation: got {first} and "
+                    f"{_placed(i, s)}. Move one of them with device_put."
+                )
+    return default_sharding() if sharding is None else sharding._computing()._replicated()
+
+
+def _same_placement(spec: Spec, sharding: Sharding) -> bool:
+    own = spec.sharding
+    return own is sharding or (
+        own.num_devices > 1 and own.is_equivalent_to(sharding, spec.stored.ndim)
+    )
+
+
+_replicas: dict[tuple, tuple[ArrayImpl, ArrayImpl]] = caches.bounded_cache(1024)
+
+
+def _moved(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
+    """The argument with another placement; replicas of a scalar are made once."""
+    if sharding.num_devices == 1 or array._spec.aval.shape:
+        return move(array, sharding, explicit=False)
+    known = _replicas.get((id(array), sharding))
+    if known is None or known[1]._buf.is_deleted():
+        known = _replicas[id(array), sharding] = array, move(array, sharding, explicit=False)
+    return known[1]
+
+
+def _listed_devices(sharding: Sharding) -> str:
+    return ", ".join(map(str, sharding._devices))
 
 
 def _placed(i: int, spec: Spec) -> str:
-    where = ", ".join(map(str, spec.sharding._devices))
+    where = _listed_devices(spec.sharding)
     return f"argument {i} of type {spec.aval.strip_weak_type()} on {where}"
 
 

@@ -35,7 +35,7 @@ class Tiling:
     def __init__(self, tiles: Sequence[int], order: np.ndarray, _iota: Any = None):
         self.tiles = tuple(tiles)
         self.order = order
-        self._iota = _iota  # the shape of the mesh and the permutation of its axes
+        self._iota = _iota  # the shape of the mesh, and the axes that divide those of the array
 
     @classmethod
     def along_mesh(cls, mesh_shape: Sequence[int], axes: Sequence[Sequence[int]]) -> Tiling:
@@ -51,11 +51,10 @@ class Tiling:
         used = [i for group in axes for i in group]
         if len(set(used)) != len(used):
             raise ValueError(f"an axis of the mesh divides two axes of the array: {axes}")
-        rest = [i for i in range(len(mesh_shape)) if i not in used]
         tiles = [math.prod(mesh_shape[i] for i in group) for group in axes]
         ids = np.arange(math.prod(mesh_shape)).reshape(mesh_shape)
-        order = (*used, *rest)
-        return cls(tiles, ids.transpose(order).reshape([*tiles, -1]), (tuple(mesh_shape), order))
+        order = ids.transpose(_permutation(mesh_shape, axes)).reshape([*tiles, -1])
+        return cls(tiles, order, (tuple(mesh_shape), [tuple(group) for group in axes]))
 
     @classmethod
     def of_xla(cls, sharding: Any, ndim: int, partitions: int) -> Tiling:
@@ -81,8 +80,37 @@ class Tiling:
         dims = self.tiles if replicas == 1 else (*self.tiles, replicas)
         kinds = [_REPLICATED] if replicas > 1 else []
         if self._iota is not None:
-            return HloSharding.iota_tile(dims, *self._iota, kinds)
+            mesh_shape, axes = self._iota
+            return HloSharding.iota_tile(dims, mesh_shape, _permutation(mesh_shape, axes), kinds)
         return HloSharding.subgroup_with_device_ordering(self.order.reshape(dims), kinds)
+
+    def to_sdy(self, ndim: int) -> str:
+        """Text of Shardy's attribute.
+
+        Its mesh is that of :meth:`along_mesh`, otherwise one with an axis for each axis of the
+        array.
+        """
+        if self._iota is not None:
+            mesh_shape, groups = self._iota
+            sizes = [f'"m{i}"={n}' for i, n in enumerate(mesh_shape)]
+            named = [", ".join(f'"m{i}"' for i in group) for group in groups]
+            dims = ", ".join(f"{{{names}}}" for names in named or [""] * ndim)
+            return f"#sdy.sharding<mesh<[{', '.join(sizes)}]>, [{dims}]>"
+        replicas = self.order.shape[-1]
+        tiles = (1,) * ndim if replicas == self.order.size else self.tiles
+        sizes = [f'"a{i}"={n}' for i, n in enumerate(tiles) if n > 1]
+        sizes += [f'"r"={replicas}'] if replicas > 1 or not sizes else []
+        ids = self.order.reshape(-1).tolist()
+        listed = "" if ids == sorted(ids) else f", device_ids={ids}"
+        axes = [f'"a{i}"' if n > 1 else "" for i, n in enumerate(tiles)]
+        dims = ", ".join(f"{{{a}}}" for a in axes)
+        return f"#sdy.sharding<mesh<[{', '.join(sizes)}]{listed}>, [{dims}]>"
 
     def __repr__(self) -> str:
         return f"Tiling(tiles={self.tiles}, order={self.order.tolist()})"
+
+
+def _permutation(mesh_shape: Sequence[int], axes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The axes of a mesh: those that divide the array, then the others."""
+    used = [i for group in axes for i in group]
+    return (*used, *(i for i in range(len(mesh_shape)) if i not in used))

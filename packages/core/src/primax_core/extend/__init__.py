@@ -76,6 +76,7 @@ from .._ir.rules import abstract as abstract
 from .._ir.rules import batch as batch
 from .._ir.rules import check as check
 from .._ir.rules import dce as dce
+from .._ir.rules import devices as devices
 from .._ir.rules import discharge as discharge
 from .._ir.rules import effects as effects
 from .._ir.rules import expand as expand

@@ -7,14 +7,14 @@ from typing import Any, Final
 from .._base import pytree
 from .._base.source import api_boundary
 from .._ir.primitive import Primitive, abstract, batch, lower
+from .._ir.rules import devices
 from .._ir.samples import Sample, f32, samples
-from .._lower.lazy import ir, mlir
 from .._runtime.array import default_sharding
 from .._runtime.dispatch import impl
 from .._runtime.sharding import Sharding
 from .._trace.core import typeof
 from .elementwise import linear
-from .placement import ArrayCopySemantics, moved
+from .placement import ArrayCopySemantics, constrain, moved
 
 sharding_constraint_p: Final = Primitive("sharding_constraint")
 
@@ -70,10 +70,13 @@ def _abstract(x, *, sharding, unconstrained_dims):
 
 @sharding_constraint_p.rule(lower)
 def _lower(ctx, x, *, sharding, unconstrained_dims):
-    text = sharding._sdy(ctx.in_avals[0].ndim)
-    if text is None:
-        return x
-    return mlir.sdy().sharding_constraint(x, ir.Attribute.parse(text))
+    return constrain(x, sharding, ctx.in_avals[0])
+
+
+@sharding_constraint_p.rule(devices)
+def _devices(eqn):
+    sharding = eqn.params["sharding"]
+    return sharding._replicated() if sharding.num_devices > 1 else None
 
 
 @sharding_constraint_p.rule(impl)

@@ -9,10 +9,10 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.primitive import abstract, batch, dce, jvp, lower, transpose
-from .._ir.rules import memory_kinds
+from .._ir.rules import devices as device_rule, memory_kinds
 from .._ir.samples import Sample, c64, f32, i32, samples
-from .._lower.lazy import hlo, ir
-from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
+from .._lower.lazy import hlo, ir, mlir
+from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, physical, put
 from .._runtime.devices import Device
 from .._runtime.dispatch import check_range, impl, relaid
 from .._runtime.layouts import Format, Layout, canonical
@@ -52,15 +52,17 @@ def _abstract(*avals, **_):
 
 @device_put_p.rule(lower)
 def _lower(ctx, *values, devices, srcs, **_):
-    return [_emit(ctx, x, d) for x, d in zip(values, devices)]
+    return [_emit(x, d, a) for x, d, a in zip(values, devices, ctx.in_avals)]
 
 
-def _emit(ctx: Any, x: Any, device: Place) -> Any:
-    """The value, annotated with a memory kind or a layout for the compiler."""
+def _emit(x: Any, device: Place, aval: Any) -> Any:
+    """The value, annotated with a sharding, a memory kind or a layout for the compiler."""
     if isinstance(device, Format):
-        layout = canonical(device.layout, ctx.in_avals[0].shape)
+        layout = canonical(device.layout, aval.shape)
         x = x if layout is None or layout is Layout.AUTO else emit_layout(x, layout)
         device = device.sharding
+    if isinstance(device, Sharding) and device.num_devices > 1:
+        x = constrain(x, device, aval)
     kind = "device" if device is Space.Device else _kind_of(device)
     if kind is None:
         return x
@@ -72,6 +74,21 @@ def _emit(ctx: Any, x: Any, device: Place) -> Any:
         {"_xla_buffer_placement": ir.StringAttr.get(kind)}
     )
     return op.results[0]
+
+
+def constrain(x: Any, sharding: Sharding, aval: Any) -> Any:
+    """The value, with a sharding constraint for the partitioner."""
+    text = sharding._sdy(physical(aval).ndim)
+    return x if text is None else mlir.sdy().sharding_constraint(x, mlir.parse_sharding(text))
+
+
+@device_put_p.rule(device_rule)
+def _devices(eqn):
+    for d in eqn.params["devices"]:
+        sharding = d.sharding if isinstance(d, Format) else d
+        if isinstance(sharding, Sharding) and sharding.num_devices > 1:
+            return sharding._replicated()
+    return None
 
 
 def _kind_of(device: Place) -> str | None:
@@ -120,6 +137,11 @@ def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
         target = _sharding_for(device, x.sharding)
         if target is x.sharding and semantics is not ArrayCopySemantics.REUSE_INPUT:
             x = _anew(x, semantics)
+        if target.num_devices > 1 and target is not x.sharding:
+            from .._runtime.resharding import can_reshard, resharded  # loaded on first use
+
+            if can_reshard(x.sharding, target):
+                return resharded(x, target)
         return move(x, target)
     aval = typeof(x)
     if aval.dtype == dtypes.float0:
