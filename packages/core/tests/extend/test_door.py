@@ -92,9 +92,11 @@ RENAMED_IN_1_4 = {
 }
 
 
+ADDED_IN_1_5 = {"devices"}
+
 WITHDRAWN_IN_1_4 = ("compiling", "mlir", "portable", "shaped")
 OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "taylor")
-ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4}
+ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4, *ADDED_IN_1_5}
 CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
 MODULES = {
     "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "native",
@@ -104,7 +106,7 @@ MODULES = {
 
 
 def test_names_of_earlier_versions_are_found():
-    assert extend.API_VERSION == (1, 4)
+    assert extend.API_VERSION == (1, 5)
     assert [n for n in sorted(CURRENT) if not hasattr(extend, n)] == []
 
 

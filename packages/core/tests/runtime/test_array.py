@@ -262,6 +262,16 @@ def test_pickles_keep_type_but_not_placement():
     assert x.weak_type and not x.committed and x.device == devices()[0]
 
 
+def test_deleting_a_clone_leaves_the_array():
+    for x in (put(np.arange(3.0)), put(np.arange(4, dtype=ml_dtypes.int4))):
+        expected = np.array(x)
+        x.clone().delete()
+        assert not x.is_deleted() and np.array_equal(x, expected)
+        y = x.clone()
+        x.delete()
+        assert np.array_equal(y, expected) and x.is_deleted() and not y.is_deleted()
+
+
 def test_clones_share_memory():
     x = f32(3)
     y = x.clone()

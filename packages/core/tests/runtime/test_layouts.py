@@ -146,7 +146,7 @@ def test_ahead_of_time(y):
     assert compiled.input_formats == ((COLUMNS,), {})
     np.testing.assert_array_equal(compiled(y), X * 2)
     np.testing.assert_array_equal(compiled(X), X * 2)
-    with pytest.raises(ValueError, match=r"1 mismatches:\nArgument x with shape float32\[2,3\]"):
+    with pytest.raises(ValueError, match=r"1 mismatches:\nArgument 'x' with shape float32\[2,3\]"):
         compiled(px.device_put(X, HERE))
     own = px.jit(lambda x: x * 2).lower(y).compile()
     assert own.input_formats == ((COLUMNS,), {})

@@ -13,7 +13,7 @@ from .._base.tree_prefix import flatten_axes
 from .._engine.call import Inline
 from .._engine.jit_cache import Entry, JitCache, TracedCall
 from .._ir.jaxpr import DebugInfo, Jaxpr
-from .._lower.compile import compile_jaxpr
+from .._lower.lazy import compile_jaxpr
 from .._lower.liveness import devices_of, unusable_donations
 from .._runtime.array import ArrayImpl, Spec
 from .._runtime.devices import Device, devices
@@ -22,7 +22,6 @@ from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due
 from .._runtime.sharding import Sharding, SingleDeviceSharding
 from .._trace.core import Tracer
-from ..lax.constraints import with_sharding_constraint
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import (
     RequestedFormats,
@@ -254,6 +253,8 @@ class JitFunction:
 
 
 def _constrained(leaves: Sequence[Any], requested: Sequence[Any]) -> list[Any]:
+    from ..lax.constraints import with_sharding_constraint  # loaded on first use
+
     outs = []
     for x, r in zip(leaves, requested, strict=True):
         sharding = over_devices(r)
@@ -392,7 +393,7 @@ def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
         )
 
 
-def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, specs):
+def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, specs=()):
     requested = formats_of(o, traced.jaxpr, in_tree, traced.out_tree)
     donated = cache.donated(in_tree)
     chosen = placement(o, traced.jaxpr, specs)

@@ -224,8 +224,15 @@ class ArrayImpl(Array):
         start_copies_to_host([self._buf])
 
     def clone(self) -> ArrayImpl:
-        """A copy, whose deletion or donation does not affect this array."""
-        return copy_array(self)
+        """Another array with the same values, which deletion of this one does not affect.
+
+        On one CPU device both share memory.
+        """
+        spec = self._spec
+        on_cpu = spec.sharding.num_devices == 1 and self.platform() == "cpu"
+        if not on_cpu or spec.layout is not None or dtypes.itemsize_bits(spec.stored.dtype) < 8:
+            return copy_array(self)
+        return spec.wrap(put_raw(self._stored, spec.stored, spec.sharding, share=True))
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes of the array on its devices, which may differ from ``nbytes``."""

@@ -113,6 +113,10 @@ class Executable:
         self.loaded = loaded
         self.raw = loaded.raw
         self.execute = loaded.raw.execute_sharded
+        if in_shardings and in_shardings[0].num_devices > 1:
+            from .several_devices import execute_on  # loaded on first use
+
+            self.execute = execute_on(loaded.raw, self.execute)
         if program is not None and must_stay(program.effects):
             self.execute = effectful(self.execute, are_ordered(program.effects))
         self.kept_args = kept_args

@@ -50,6 +50,11 @@ refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 # jaxlib 0.10 copies arrays with other layouts row-major, but reports the original layout.
 COPIES_KEEP_LAYOUTS: Final = not _FIRST
 
+# On several devices a deleted argument of an executable ends the process.
+ABORTS_ON_DELETED_ARGUMENTS: Final = _FIRST
+# Executables in flight whose collectives wait for each other abort the process.
+COLLECTIVES_MAY_DEADLOCK: Final = JAXLIB_VERSION < (0, 12)
+
 # Element types that the installed jaxlib does not support.
 UNKNOWN_DTYPES: Final[frozenset] = frozenset(
     d for d in dtypes.narrow_floats if _FIRST and d.name.startswith("float6")

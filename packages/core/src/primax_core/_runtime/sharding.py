@@ -30,8 +30,8 @@ class Sharding(ABC):
       with XLA's choice, and `_jaxlib` for their results;
     - lowering uses `_sdy`.
 
-    A subclass for several devices also defines `_replicated`, `_from_xla`, `_placement` and
-    `_of_placement`, whose defaults are those of one device.
+    A subclass for several devices also defines `_replicated`, `_from_xla`, `_batched`, `_placement`
+    and `_of_placement`, whose defaults are those of one device.
     """
 
     __slots__ = ("_by_rank", "__weakref__")
@@ -68,10 +68,11 @@ class Sharding(ABC):
         """XLA's description for an array of ``ndim`` axes."""
 
     @abstractmethod
-    def _sdy(self, ndim: int) -> str | None:
+    def _sdy(self, ndim: int, open_axes: frozenset[int] = frozenset()) -> str | None:
         """Text of the Shardy attribute of a value of ``ndim`` axes, or ``None``.
 
-        The mesh is written in place: ``#sdy.sharding<mesh<["x"=2]>, [{"x"}, {}]>``.
+        The mesh is written in place: ``#sdy.sharding<mesh<["x"=2]>, [{"x"}, {}]>``. The partitioner
+        may divide ``open_axes`` further: ``{?}``.
         """
 
     # For several devices
@@ -82,6 +83,14 @@ class Sharding(ABC):
 
     def _from_xla(self, tiling: Tiling) -> Sharding:
         """The sharding over the same devices with a tiling that XLA chose for a result."""
+        return self
+
+    def _batched(self, axis: int, name: Any = None) -> Sharding:
+        """The sharding of a batch of arrays with this sharding, with a new axis at ``axis``.
+
+        Args:
+          name: the mesh axes that divide the new axis (``spmd_axis_name`` of ``vmap``).
+        """
         return self
 
     def _placement(self, ndim: int) -> Any:
@@ -218,7 +227,7 @@ class SingleDeviceSharding(Sharding):
     def _hlo_sharding(self, ndim: int) -> Any:
         return HloSharding.replicate()
 
-    def _sdy(self, ndim: int) -> str | None:
+    def _sdy(self, ndim: int, open_axes: frozenset[int] = frozenset()) -> str | None:
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -108,8 +108,8 @@ class TiledSharding(Sharding):
         self._tiles_of(ndim)
         return self._tiling.to_xla()
 
-    def _sdy(self, ndim: int) -> str | None:
-        return self._tiling.to_sdy(ndim)
+    def _sdy(self, ndim: int, open_axes: frozenset[int] = frozenset()) -> str | None:
+        return self._tiling.to_sdy(ndim, open_axes)
 
     def _replicated(self) -> TiledSharding:
         n = len(self._device_tuple)
@@ -117,6 +117,12 @@ class TiledSharding(Sharding):
 
     def _from_xla(self, tiling: Tiling) -> TiledSharding:
         return TiledSharding(self._device_tuple, tiling)
+
+    def _batched(self, axis: int, name: Any = None) -> TiledSharding:
+        if name is not None:
+            raise ValueError(f"{self} has no mesh axis {name!r}")
+        tiling, kind = self._tiling.with_axis(axis), self._memory_kind
+        return TiledSharding(self._device_tuple, tiling, memory_kind=kind)
 
     def __reduce__(self) -> tuple[Any, ...]:
         devices = [(d.platform, d.id) for d in self._device_tuple]

@@ -84,7 +84,15 @@ class Tiling:
             return HloSharding.iota_tile(dims, mesh_shape, _permutation(mesh_shape, axes), kinds)
         return HloSharding.subgroup_with_device_ordering(self.order.reshape(dims), kinds)
 
-    def to_sdy(self, ndim: int) -> str:
+    def with_axis(self, axis: int) -> Tiling:
+        """The tiling of an array with one more axis, which is not divided."""
+        tiles = (*self.tiles[:axis], 1, *self.tiles[axis:])
+        iota = self._iota
+        if iota is not None:
+            iota = iota[0], [*iota[1][:axis], (), *iota[1][axis:]]
+        return Tiling(tiles, self.order.reshape([*tiles, -1]), iota)
+
+    def to_sdy(self, ndim: int, open_axes: frozenset[int] = frozenset()) -> str:
         """Text of Shardy's attribute.
 
         Its mesh is that of :meth:`along_mesh`, otherwise one with an axis for each axis of the
@@ -93,8 +101,8 @@ class Tiling:
         if self._iota is not None:
             mesh_shape, groups = self._iota
             sizes = [f'"m{i}"={n}' for i, n in enumerate(mesh_shape)]
-            named = [", ".join(f'"m{i}"' for i in group) for group in groups]
-            dims = ", ".join(f"{{{names}}}" for names in named or [""] * ndim)
+            named = [[f'"m{i}"' for i in group] for group in groups] or [[] for _ in range(ndim)]
+            dims = _dimensions(named, open_axes)
             return f"#sdy.sharding<mesh<[{', '.join(sizes)}]>, [{dims}]>"
         replicas = self.order.shape[-1]
         tiles = (1,) * ndim if replicas == self.order.size else self.tiles
@@ -102,8 +110,7 @@ class Tiling:
         sizes += [f'"r"={replicas}'] if replicas > 1 or not sizes else []
         ids = self.order.reshape(-1).tolist()
         listed = "" if ids == sorted(ids) else f", device_ids={ids}"
-        axes = [f'"a{i}"' if n > 1 else "" for i, n in enumerate(tiles)]
-        dims = ", ".join(f"{{{a}}}" for a in axes)
+        dims = _dimensions([[f'"a{i}"'] if n > 1 else [] for i, n in enumerate(tiles)], open_axes)
         return f"#sdy.sharding<mesh<[{', '.join(sizes)}]{listed}>, [{dims}]>"
 
     def __repr__(self) -> str:
@@ -114,3 +121,9 @@ def _permutation(mesh_shape: Sequence[int], axes: Sequence[Sequence[int]]) -> tu
     """The axes of a mesh: those that divide the array, then the others."""
     used = [i for group in axes for i in group]
     return (*used, *(i for i in range(len(mesh_shape)) if i not in used))
+
+
+def _dimensions(named: list[list[str]], open_axes: frozenset[int]) -> str:
+    for i in open_axes:
+        named[i].append("?")
+    return ", ".join(f"{{{', '.join(names)}}}" for names in named)

@@ -8,7 +8,7 @@ from typing import Final
 
 from .._base.identity import ROOT, VENDORED
 
-API_VERSION: Final = (1, 4)
+API_VERSION: Final = (1, 5)
 """Major and minor version of the extension API. Within a major version nothing is removed or
 changed in meaning; a minor version adds names."""
 

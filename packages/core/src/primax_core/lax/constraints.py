@@ -70,7 +70,7 @@ def _abstract(x, *, sharding, unconstrained_dims):
 
 @sharding_constraint_p.rule(lower)
 def _lower(ctx, x, *, sharding, unconstrained_dims):
-    return constrain(x, sharding, ctx.in_avals[0])
+    return constrain(x, sharding, ctx.in_avals[0], unconstrained_dims)
 
 
 @sharding_constraint_p.rule(devices)
@@ -90,8 +90,11 @@ linear(sharding_constraint_p, lambda ct, x, **params: sharding_constraint_p.bind
 @sharding_constraint_p.rule(batch)
 def _batch(axis, args, dims, *, sharding, unconstrained_dims):
     (dim,) = dims
-    free = frozenset({d + (d >= dim) for d in unconstrained_dims} | {dim})
-    return sharding_constraint_p.bind(*args, sharding=sharding, unconstrained_dims=free), dim
+    name = axis.spmd_name
+    free = {d + (d >= dim) for d in unconstrained_dims} | (set() if name else {dim})
+    batched = sharding._batched(dim, name)
+    out = sharding_constraint_p.bind(*args, sharding=batched, unconstrained_dims=frozenset(free))
+    return out, dim
 
 
 @sharding_constraint_p.rule(samples)

@@ -76,9 +76,12 @@ def _emit(x: Any, device: Place, aval: Any) -> Any:
     return op.results[0]
 
 
-def constrain(x: Any, sharding: Sharding, aval: Any) -> Any:
-    """The value, with a sharding constraint for the partitioner."""
-    text = sharding._sdy(physical(aval).ndim)
+def constrain(
+    x: Any, sharding: Sharding, aval: Any, open_axes: frozenset[int] = frozenset()
+) -> Any:
+    """The value, with a sharding constraint for the partitioner, which may divide ``open_axes``."""
+    ndim = physical(aval).ndim
+    text = sharding._sdy(ndim, open_axes) if open_axes else sharding._sdy(ndim)
     return x if text is None else mlir.sdy().sharding_constraint(x, mlir.parse_sharding(text))
 
 
@@ -204,8 +207,16 @@ def _transpose(cts, *operands, devices, srcs, copy_semantics):
 
 
 @device_put_p.rule(batch)
-def _batch(axis, args, dims, **params):
-    return device_put_p.bind(*args, **params), list(dims)
+def _batch(axis, args, dims, *, devices, srcs, **params):
+    devices, srcs = (
+        tuple([p if d is None else _batched(p, d) for p, d in zip(places, dims)])
+        for places in (devices, srcs)
+    )
+    return device_put_p.bind(*args, devices=devices, srcs=srcs, **params), list(dims)
+
+
+def _batched(device: Place, dim: int) -> Place:
+    return device._batched(dim) if isinstance(device, Sharding) else device
 
 
 @device_put_p.rule(dce)

@@ -1,0 +1,231 @@
+"""Arrays and executables on several devices."""
+
+import copy
+import gc
+import itertools
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from primax_core import ShapeDtypeStruct, grad, jit, lax, vmap
+from primax_core._api.transfer import device_get, device_put
+from primax_core._runtime.devices import devices
+from primax_core._runtime.sharding import SingleDeviceSharding
+from primax_core._runtime.tiled_sharding import TiledSharding
+from primax_core._runtime.tilings import Tiling
+
+
+def sharding(mesh, axes, devs=None):
+    """A sharding along a mesh of the first devices; ``axes`` divide the axes of the array."""
+    n = int(np.prod(mesh))
+    return TiledSharding(devices()[:n] if devs is None else devs, Tiling.along_mesh(mesh, axes))
+
+
+ROWS = sharding((2, 2), [(0,), ()])
+COLUMNS = sharding((2, 2), [(), (1,)])
+BLOCKS = sharding((2, 2), [(0,), (1,)])
+EVERYWHERE = sharding((2, 2), [(), ()])
+REVERSED = sharding((2, 2), [(1, 0), ()], devices()[3::-1])
+PAIR = sharding((2,), [(0,), ()], devices()[1:3])
+ONE = SingleDeviceSharding(devices()[2])
+ALL = [ROWS, COLUMNS, BLOCKS, EVERYWHERE, REVERSED, PAIR, ONE]
+
+X = np.arange(32, dtype=np.float32).reshape(4, 8)
+
+
+def total_of(x):
+    return lax.reduce_sum(x, (0, 1))
+
+
+def check(array, where, expected=X):
+    assert array.sharding is where and array.committed
+    assert np.array_equal(array, expected) and array.dtype == expected.dtype
+    assert {s.device for s in array.addressable_shards} == where.device_set
+    for s in array.addressable_shards:
+        assert s.data.devices() == {s.device}
+        assert np.array_equal(s.data, expected[s.index])
+
+
+@pytest.mark.parametrize("source, target", list(itertools.product(range(len(ALL)), repeat=2)))
+def test_transfers_between_all_shardings(source, target):
+    x = device_put(X, ALL[source])
+    y = device_put(x, ALL[target])
+    check(x, ALL[source])
+    check(y, ALL[target])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "bool", "complex64", "float8_e4m3fn"])
+def test_other_dtypes(dtype):
+    values = (np.arange(16).reshape(4, 4) % 7).astype(getattr(ml_dtypes, dtype, dtype))
+    for where in (ROWS, BLOCKS, PAIR):
+        if dtype == "int4":
+            pytest.importorskip("jaxlib", minversion="0.11", reason="reads int4 on one device only")
+        x = device_put(values, where)
+        check(x, where, values)
+        check(device_put(x, EVERYWHERE), EVERYWHERE, values)
+
+
+def test_scalars_and_empty_arrays():
+    check(device_put(np.float32(3), EVERYWHERE), EVERYWHERE, np.float32(3))
+    empty = np.zeros((0, 4), np.float32)
+    check(device_put(empty, BLOCKS), BLOCKS, empty)
+    check(device_put(device_put(empty, BLOCKS), ONE), ONE, empty)
+
+
+def test_parts_stay_valid_after_the_array_is_deleted():
+    x = device_put(X, ROWS)
+    part = x.addressable_shards[3].data
+    view = np.asarray(x.addressable_data(0))
+    x.delete()
+    del x
+    gc.collect()
+    assert np.array_equal(part, X[2:]) and np.array_equal(view, X[:2])
+
+
+def test_sizes_must_divide():
+    with pytest.raises(ValueError, match=r"axis 0 of size 3 .* into 2 equal parts"):
+        device_put(np.ones((3, 8)), ROWS)
+    with pytest.raises(ValueError, match=r"shards arrays of 2 axes, not of 1"):
+        device_put(np.ones(4), ROWS)
+    with pytest.raises(ValueError, match=r"result 0: axis 0 of size 3"):
+        jit(lambda x: x, out_shardings=ROWS)(np.ones((3, 8)))
+    with pytest.raises(ValueError, match=r"argument 0: axis 0 of size 3"):
+        jit(lambda x: x, in_shardings=ROWS)(np.ones((3, 8)))
+
+
+def test_copies_keep_their_sharding():
+    x = device_put(X, BLOCKS)
+    for y in (copy.copy(x), copy.deepcopy(x), x.clone()):
+        check(y, BLOCKS)
+        y.delete()
+    check(x, BLOCKS)
+    assert pickle.loads(pickle.dumps(BLOCKS)) is BLOCKS
+    assert np.array_equal(pickle.loads(pickle.dumps(x)), X)
+    assert np.array_equal(device_get(x), X)
+
+
+# Computations
+
+
+def test_results_have_the_sharding_that_xla_chose():
+    x, y = device_put(X, ROWS), device_put(X.T.copy(), COLUMNS)
+    out = jit(lambda x, y: lax.dot(x, y) * 2)(x, y)
+    assert np.allclose(out, X @ X.T * 2) and out.sharding.is_equivalent_to(BLOCKS, 2)
+    assert (x + 1).sharding.is_equivalent_to(ROWS, 2)
+    assert lax.transpose(x, (1, 0)).sharding.shard_shape((8, 4)) == (8, 2)
+
+
+def test_uncommitted_arguments_and_numbers_go_along():
+    x = device_put(X, BLOCKS)
+    f = jit(lambda x, y, n: x * n + y)
+    for y in (X, device_put(X), 3.0):
+        for _ in range(2):
+            out = f(x, y, 2)
+            assert np.array_equal(out, X * 2 + y)
+            assert out.sharding.is_equivalent_to(BLOCKS, 2) and out.committed
+    donating = jit(lambda n, x: (n + 1, x), donate_argnums=0)
+    for _ in range(2):
+        assert float(donating(1.0, x)[0]) == 2.0
+
+
+@pytest.mark.parametrize("other", [REVERSED, PAIR, ONE], ids=["order", "fewer", "one"])
+def test_devices_must_agree(other):
+    x, y = device_put(X, BLOCKS), device_put(X, other)
+    for f in (jit(lambda x, y: x + y), lax.add):
+        with pytest.raises(
+            ValueError,
+            match=r"incompatible devices .* argument 0 of type float32\[4,8\] on cpu:0, cpu:1, "
+            r"cpu:2, cpu:3 and argument 1 .* device_put",
+        ):
+            f(x, y)
+
+
+def test_requested_shardings():
+    f = jit(lambda x: (x + 1, total_of(x)), in_shardings=ROWS, out_shardings=(COLUMNS, None))
+    out, total = f(X)
+    check(out, COLUMNS, X + 1)
+    assert float(total) == X.sum()
+    check(f(device_put(X, ROWS))[0], COLUMNS, X + 1)
+    with pytest.raises(ValueError, match=r"(?s)Sharding passed to jit does not match.*argument x"):
+        f(device_put(X, BLOCKS))
+    with pytest.raises(ValueError, match=r"(?s)Sharding passed to jit does not match"):
+        f(device_put(X, ONE))
+    with pytest.raises(ValueError, match="name different devices"):
+        jit(lambda x: x, in_shardings=ROWS, out_shardings=PAIR)(X)
+    with pytest.raises(ValueError, match=r"incompatible devices.*named by in_shardings"):
+        jit(lambda x: lax.with_sharding_constraint(x, PAIR), in_shardings=ROWS)(X)
+    with pytest.raises(ValueError, match=r"incompatible devices.*in_shardings and out_shardings"):
+        jit(lambda x, y: x + y, out_shardings=ROWS)(X, device_put(X, PAIR))
+
+
+def test_constraints_choose_the_devices():
+    f = jit(lambda x: lax.with_sharding_constraint(x * 2, COLUMNS))
+    check(f(X), COLUMNS, X * 2)
+    check(jit(f)(device_put(X, ROWS)), COLUMNS, X * 2)
+    with pytest.raises(ValueError, match=r"the devices of .*cpu:3 and argument 0 .* on cpu:2"):
+        f(device_put(X, ONE))
+    check(lax.with_sharding_constraint(device_put(X, ROWS), BLOCKS), BLOCKS)
+    check(jit(lambda x: device_put(x, BLOCKS) + 1)(X), BLOCKS, X + 1)
+
+
+def test_nested_jit_keeps_its_shardings():
+    inner = jit(lambda x: x * 2, in_shardings=ROWS, out_shardings=COLUMNS)
+    check(jit(inner)(X), COLUMNS, X * 2)
+    g = grad(lambda x: total_of(inner(x)))(device_put(X, ROWS))
+    assert np.array_equal(g, np.full_like(X, 2))
+    batched = vmap(inner)(np.stack([X, X]))
+    assert np.array_equal(batched, np.stack([X, X]) * 2)
+
+
+def test_large_constants_keep_their_parts():
+    table = device_put(X, ROWS)
+    f = jit(lambda x: x + table)
+    out = f(device_put(X, ROWS))
+    assert np.array_equal(out, X * 2) and out.sharding.is_equivalent_to(ROWS, 2)
+    assert np.array_equal(jit(lambda x: x + device_put(X))(table), X * 2)
+
+
+def test_donation():
+    x = device_put(X, BLOCKS)
+    out = jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and np.array_equal(out, X + 1)
+    y = device_put(X, ROWS)
+    out = jit(lambda x: x + 1, donate_argnums=0, out_shardings=ROWS)(y)
+    assert y.is_deleted() and np.array_equal(out, X + 1)
+    with pytest.raises(RuntimeError, match=r"deleted"):
+        lax.sin(y)
+
+
+def test_ahead_of_time():
+    f = jit(lambda x, y: x + y)
+    compiled = f.lower(ShapeDtypeStruct((4, 8), np.float32, sharding=ROWS), 1.0).compile()
+    x = device_put(X, ROWS)
+    assert np.array_equal(compiled(x, 1.0), X + 1)
+    assert compiled.input_shardings[0][0] is ROWS
+    assert compiled.output_shardings.is_equivalent_to(ROWS, 2)
+    assert np.array_equal(compiled(X, 1.0), X + 1)  # NumPy values go where they are needed
+    with pytest.raises(ValueError, match=r"argument 'x' of type f32\[4,8\] .* device_put"):
+        compiled(device_put(X, BLOCKS), 1.0)
+    text = f.lower(x, 1.0).as_text()
+    assert "sdy.mesh @mesh" in text and "num_partitions = 4" in text
+
+
+def test_a_second_function_reuses_the_executable_of_the_first(monkeypatch):
+    from primax_core._lower import compile as compilation
+
+    def make():
+        return jit(lambda x: lax.cos(x) * 3)
+
+    x, y = device_put(X, ROWS), device_put(X, COLUMNS)
+    make()(x)
+    compiled = []
+    original = compilation._compile_or_fetch
+    monkeypatch.setattr(
+        compilation, "_compile_or_fetch", lambda *a: compiled.append(1) or original(*a)
+    )
+    make()(x)
+    assert not compiled
+    make()(y)
+    assert len(compiled) == 1
