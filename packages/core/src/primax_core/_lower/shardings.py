@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._ir.avals import unplaced
 from .._ir.jaxpr import Jaxpr
+from .._ir.placement import unplaced
 from .._runtime.array import ArrayImpl, Spec, physical
 from .._runtime.jaxlib_versions import HloSharding
 from .._runtime.sharding import Sharding
@@ -58,8 +58,8 @@ class ExecutableShardings:
             chosen.append(requested)
         results = list(outs) if outs else [None] * len(jaxpr.outvars)
         for i, v in enumerate(jaxpr.outvars):
-            if results[i] is None and v.aval.sharding is not unplaced:
-                results[i] = everywhere._of_placement(v.aval.sharding)
+            if results[i] is None and v.aval.placement is not unplaced:
+                results[i] = everywhere._of_placement(v.aval.placement)
         return cls(everywhere, chosen, results, jaxpr)
 
     def of_argument(self, i: int) -> str | None:
