@@ -91,7 +91,7 @@ def test_sizes_must_divide():
         device_put(np.ones(4), ROWS)
     with pytest.raises(ValueError, match=r"result 0: axis 0 of size 3"):
         jit(lambda x: x, out_shardings=ROWS)(np.ones((3, 8)))
-    with pytest.raises(ValueError, match=r"argument 0: axis 0 of size 3"):
+    with pytest.raises(ValueError, match=r"argument x: axis 0 of size 3"):
         jit(lambda x: x, in_shardings=ROWS)(np.ones((3, 8)))
 
 

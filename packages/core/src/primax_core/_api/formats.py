@@ -10,7 +10,7 @@ from .._base.tree_prefix import flatten_axes
 from .._ir.avals import ShapedArray
 from .._runtime.array import ArrayImpl, Spec
 from .._runtime.layouts import Format, Layout, canonical, row_major
-from .._runtime.sharding import Sharding
+from .._runtime.sharding import Sharding, as_sharding
 from .shape_struct import ShapeDtypeStruct
 
 
@@ -111,13 +111,7 @@ def shardings_in(tree: Any) -> list[Sharding]:
     """The shardings in a tree of shardings, formats and others."""
     leaves = pytree.tree_leaves(tree, is_leaf=lambda x: x is None)
     leaf_shardings = [x.sharding if isinstance(x, Format) else x for x in leaves]
-    return [x for x in map(resolved, leaf_shardings) if isinstance(x, Sharding)]
-
-
-def resolved(x: Any) -> Any:
-    """The sharding of an object that depends on the current mesh, such as a PartitionSpec."""
-    as_sharding = getattr(x, "_as_sharding", None)
-    return x if as_sharding is None else as_sharding()
+    return [x for x in map(as_sharding, leaf_shardings) if isinstance(x, Sharding)]
 
 
 def layout_of(x: Any) -> Any:
@@ -142,12 +136,12 @@ def sharding_of(x: Any) -> Sharding | None:
 
 def over_devices(requested: Any) -> Sharding | None:
     """The requested sharding if it is one over several devices."""
-    sharding = resolved(requested.sharding if isinstance(requested, Format) else requested)
+    sharding = as_sharding(requested.sharding if isinstance(requested, Format) else requested)
     return sharding if isinstance(sharding, Sharding) and sharding.num_devices > 1 else None
 
 
 def _kind(requested: Any) -> str | None:
-    sharding = resolved(requested.sharding if isinstance(requested, Format) else requested)
+    sharding = as_sharding(requested.sharding if isinstance(requested, Format) else requested)
     if isinstance(sharding, Sharding) and not sharding._on_default_memory():
         return sharding.memory_kind
     return None

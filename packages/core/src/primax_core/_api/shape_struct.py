@@ -11,7 +11,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import as_size
 from .._runtime.layouts import Format
-from .._runtime.sharding import Sharding
+from .._runtime.sharding import Sharding, as_sharding
 from .._trace.core import typeof
 from .._trace.typing import DTypeLike, Shape
 
@@ -54,7 +54,8 @@ class ShapeDtypeStruct:
             self.dtype = np.dtype(dtype)
         # A Format is a sharding with a layout.
         self._layout: Any = sharding.layout if isinstance(sharding, Format) else None
-        self.sharding: Any = sharding.sharding if isinstance(sharding, Format) else sharding
+        sharding = sharding.sharding if isinstance(sharding, Format) else sharding
+        self.sharding: Any = as_sharding(sharding)
         self.weak_type: bool = weak_type
         self.manual_axis_type: Any = manual_axis_type
         self.is_ref: bool = is_ref

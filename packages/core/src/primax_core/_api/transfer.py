@@ -16,7 +16,7 @@ from .._runtime.devices import Device
 from .._runtime.jaxlib_versions import start_copies_to_host
 from .._runtime.layouts import Format
 from .._runtime.live import live_arrays as live_arrays
-from .._runtime.sharding import Sharding
+from .._runtime.sharding import Sharding, as_sharding
 from .._trace.core import Tracer
 from ..lax.placement import ArrayCopySemantics, Place, Space, moved, place
 
@@ -74,7 +74,7 @@ def device_put(
 def _placements(name: str, tree, placement: Any) -> list[Place]:
     if placement is None or isinstance(placement, (Device, Sharding, Space, Format)):
         return [placement] * tree.num_leaves
-    placements = flatten_axes(name, tree, placement)
+    placements = list(map(as_sharding, flatten_axes(name, tree, placement)))
     for p in placements:
         if p is not None and not isinstance(p, (Device, Sharding, Space, Format)):
             raise ValueError(

@@ -33,8 +33,9 @@ class ExecutableShardings:
         self.outs = list(outs)
         self.in_avals = [physical(a) for a in jaxpr.in_avals]
         self.out_avals = [physical(a) for a in jaxpr.out_avals]
+        names = jaxpr.debug_info.arg_names or ()
         for i, (s, a) in enumerate(zip(self.ins, self.in_avals)):
-            check_divides(s, a.shape, f"argument {i}")
+            check_divides(s, a.shape, f"argument {names[i] if i < len(names) else i}")
         for i, (s, a) in enumerate(zip(self.outs, self.out_avals)):
             if s is not None:
                 check_divides(s, a.shape, f"result {i}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,6 +174,26 @@ class Sharding(ABC):
 
     def _device_list(self) -> Any:
         return _jax.DeviceList(self._devices)
+
+
+_conversions: dict[type, Callable[[Any], Sharding]] = {}
+
+
+def register_sharding(kind: type, convert: Callable[[Any], Sharding]) -> None:
+    """Accept instances of a class wherever users pass a sharding.
+
+    Args:
+      kind: a class, without its subclasses.
+      convert: returns the sharding, which may depend on options of scope ``"trace"``, or raises an
+        error that says what is missing.
+    """
+    _conversions[kind] = convert
+
+
+def as_sharding(x: Any) -> Any:
+    """The sharding of an object that users pass in place of one; other objects unchanged."""
+    convert = _conversions.get(type(x))
+    return x if convert is None else convert(x)
 
 
 class SingleDeviceSharding(Sharding):

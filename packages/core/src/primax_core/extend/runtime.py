@@ -30,7 +30,13 @@ from .._runtime.devices import (
     started_clients as started_clients,
 )
 from .._runtime.dispatch import as_operand as as_operand, watch_programs as watch_programs
-from .._runtime.sharding import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding
+from .._runtime.sharding import (
+    Sharding as Sharding,
+    SingleDeviceSharding as SingleDeviceSharding,
+    as_sharding as as_sharding,
+    register_sharding as register_sharding,
+)
+from .._runtime.tiled_sharding import TiledSharding as TiledSharding
 from .._runtime.tilings import Tiling as Tiling
 from ..lax.control.bodies import structure_differences as structure_differences
 from .fast_path import FastPath as FastPath, one_call as one_call

@@ -11,7 +11,7 @@ from .._ir.rules import devices
 from .._ir.samples import Sample, f32, samples
 from .._runtime.array import default_sharding
 from .._runtime.dispatch import impl
-from .._runtime.sharding import Sharding
+from .._runtime.sharding import Sharding, as_sharding
 from .._trace.core import typeof
 from .elementwise import linear
 from .placement import ArrayCopySemantics, constrain, moved
@@ -43,6 +43,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """
     leaves, tree = pytree.tree_flatten(x)
     leaf_shardings = pytree.broadcast_prefix(shardings, x, is_leaf=lambda s: s is None)
+    leaf_shardings = list(map(as_sharding, leaf_shardings))
     for s in leaf_shardings:
         if s is None:
             raise ValueError(
