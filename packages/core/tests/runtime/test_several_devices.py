@@ -11,6 +11,7 @@ import pytest
 
 from primax_core import ShapeDtypeStruct, grad, jit, lax, vmap
 from primax_core._api.transfer import device_get, device_put
+from primax_core._base.config import default_placement
 from primax_core._runtime.devices import devices
 from primax_core._runtime.sharding import SingleDeviceSharding
 from primax_core._runtime.tiled_sharding import TiledSharding
@@ -170,6 +171,11 @@ def test_constraints_choose_the_devices():
     check(jit(lambda x: device_put(x, BLOCKS) + 1)(X), BLOCKS, X + 1)
 
 
+def test_constraints_must_divide():
+    with pytest.raises(ValueError, match="with_sharding_constraint: axis 0 of size 3"):
+        jit(lambda x: lax.with_sharding_constraint(x, ROWS))(X[:3])
+
+
 def test_nested_jit_keeps_its_shardings():
     inner = jit(lambda x: x * 2, in_shardings=ROWS, out_shardings=COLUMNS)
     check(jit(inner)(X), COLUMNS, X * 2)
@@ -229,3 +235,56 @@ def test_a_second_function_reuses_the_executable_of_the_first(monkeypatch):
     assert not compiled
     make()(y)
     assert len(compiled) == 1
+
+
+def test_the_devices_of_computations_without_committed_arguments():
+    with default_placement(EVERYWHERE):
+        out = lax.add(X, 1.0)
+        assert out.committed and out.sharding.is_equivalent_to(EVERYWHERE, 2)
+        out = jit(lambda x: x * 2, out_shardings=ROWS)(X)
+        check(out, ROWS, X * 2)
+        with pytest.raises(ValueError, match="the devices of the current mesh, cpu:0, cpu:1"):
+            lax.add(device_put(X, ONE), 1.0)
+        assert not device_put(X).committed
+    assert lax.add(X, 1.0).sharding.num_devices == 1
+    with default_placement("cpu"), pytest.raises(ValueError, match="takes a sharding, got 'cpu'"):
+        lax.sin(X)
+
+
+def test_large_numpy_arguments_are_transferred_in_parts(monkeypatch):
+    """No device receives more than its part, neither of arguments nor of constants."""
+    from primax_core._runtime import buffers
+
+    big = np.arange(2 << 16, dtype=np.float32).reshape(4, -1)
+    sizes = []
+    original = buffers._put
+
+    def recorded(values, *rest):
+        sizes.extend(v.nbytes for v in values)
+        return original(values, *rest)
+
+    monkeypatch.setattr(buffers, "_put", recorded)
+    out = jit(lambda x: x + 1, in_shardings=ROWS)(big)
+    assert np.array_equal(out, big + 1) and set(sizes) == {big.nbytes // 2}
+    sizes.clear()
+    sharded = device_put(big, BLOCKS)
+    assert set(sizes) == {big.nbytes // 4}
+    sizes.clear()
+    out = jit(lambda x, y: x + y)(sharded, big)  # XLA chooses the sharding of the argument
+    assert np.array_equal(out, big * 2) and set(sizes) == {big.nbytes // 4}
+    assert out.sharding.is_equivalent_to(BLOCKS, 2)
+    one = jit(lambda x: x + 1)(big)
+    assert one.sharding.num_devices == 1 and not one.committed
+
+
+def test_filled_arrays_are_made_in_parts():
+    x = device_put(X, ROWS)
+    check(lax.full_like(x, 2), ROWS, np.full_like(X, 2))
+    check(lax.full((4, 8), 1.5, np.float32, sharding=BLOCKS), BLOCKS, np.full_like(X, 1.5))
+    check(jit(lambda: lax.full((4, 8), 1.0, sharding=BLOCKS))(), BLOCKS, np.ones_like(X))
+    assert lax.full_like(x, 0, shape=(2,)).sharding.num_devices == 1
+    assert lax.full((3,), 1.0, sharding=ONE).sharding is ONE
+    with pytest.raises(ValueError, match="out_sharding of broadcast_in_dim: axis 0 of size 3"):
+        lax.full((3, 8), 1.0, sharding=ROWS)
+    batched = vmap(lambda v: lax.broadcast_in_dim(v, (4, 8), (), out_sharding=ROWS))(np.arange(2.0))
+    assert batched.sharding.shard_shape((2, 4, 8)) == (2, 2, 8)

@@ -93,6 +93,10 @@ class NamedSharding(Sharding):
         return mesh._flat_devices_tuple
 
     @property
+    def _is_abstract(self) -> bool:
+        return isinstance(self.mesh, AbstractMesh)
+
+    @property
     def _device_assignment(self) -> tuple[Device, ...]:
         return self._devices
 

@@ -253,8 +253,8 @@ class Lowered(Stage):
         jaxpr = self._traced.jaxpr if self._plan is None else self._plan.jaxpr
         avals = self._avals if self._plan is None else jaxpr.in_avals
         shardings = self._module.shardings
-        ins = [sharding] * len(avals) if shardings is None else shardings.ins
-        specs = [spec_of(a, s, self._sharding is not None) for a, s in zip(avals, ins)]
+        ins = [None] * len(avals) if shardings is None else shardings.ins
+        specs = [spec_of(a, s or sharding, self._sharding is not None) for a, s in zip(avals, ins)]
         exe = _compile.load(
             self._module, jaxpr, specs, sharding, self._sharding is not None,
             self._donated, options,

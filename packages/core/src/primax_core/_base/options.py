@@ -210,6 +210,8 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("debug_infs", bool, False, DISPATCH, "an infinity in a result raises"),
     Option("default_device", object, None, DISPATCH,
            "device, or platform name, of computations with uncommitted arguments"),
+    Option("default_placement", object, None, DISPATCH,
+           "a sharding over the devices of computations without committed arguments"),
     Option("no_tracing", bool, False, DISPATCH, "tracing a function raises"),
     Option("no_execution", bool, False, DISPATCH, "running an executable raises"),
     Option("transfer_guard", str, None, DISPATCH,

@@ -21,10 +21,7 @@ from .._base.single_flight import SingleFlight
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl
-from .._runtime.dispatch import (
-    Executable,
-    as_operand,
-)
+from .._runtime.dispatch import Executable, HostOperand, as_operand, placed
 from .._runtime.launch import launch
 from .._trace.axes import axis_env
 from .._trace.core import RefTypeError, Tracer, typeof
@@ -173,7 +170,7 @@ class JitCache:
 
     def call_eager(self, fun, static_key, leaves: Sequence, in_tree):
         """Call on concrete values."""
-        arrays = None
+        arrays: Any = None
         try:
             arrays = [self.operand(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
         except RefTypeError:
@@ -186,10 +183,13 @@ class JitCache:
             dispatch.check_may_run(f"jit({self.name})")
             traced = self.trace(fun, static_key, in_tree, [a.aval for a in arrays])
             if traced.consts:  # it closes over values of another trace, or over references
+                arrays = [a.put() if type(a) is HostOperand else a for a in arrays]
                 if not any(isinstance(c, Tracer) for c in traced.consts):
                     return self.run_with_refs(traced, arrays, in_tree)
                 return _unflatten(traced.out_tree, self.call_traced(traced, arrays))
             entry = self.make_entry(traced, static_key, arrays, in_tree, key)
+        if HostOperand in map(type, arrays):
+            arrays = placed(arrays, entry.exe.in_shardings)
         outs = entry.exe(arrays)
         return outs[0] if entry.single else _unflatten(entry.out_tree, outs)
 
@@ -245,8 +245,10 @@ class JitCache:
         return exe
 
     def operand(self, x, i: int, in_tree=None, static_key=None):
-        """A concrete array for an argument."""
+        """A concrete array for an argument; large NumPy arrays stay on the host."""
         try:
+            if type(x) is np.ndarray and x.nbytes >= HostOperand.LEAST:
+                return HostOperand(x)
             return as_operand(x)
         except OverflowError as e:
             if self.overflow_error is None:

@@ -92,7 +92,7 @@ def compile_jaxpr(
     if sharding is None:
         named = devices_of(jaxpr)
         sharding = device_of(in_specs, named, name)
-        committed = committed or named is not None
+        committed = committed or named is not None or state.default_placement is not None
     devs = sharding._devices
     for guard in _guards:
         guard(devs[0].client)
@@ -165,8 +165,8 @@ def _executable(
         in_shardings = [sharding] * len(in_specs)
         outs = [sharding] * len(jaxpr.outvars)
     else:
-        in_shardings, outs = shardings.ins, shardings.chosen(loaded.raw)
-        arrays = [move(c, s) for c, s in zip(arrays, shardings.of_constants(arrays))]
+        const_shardings, in_shardings, outs = shardings.chosen(loaded.raw, arrays, used_inputs)
+        arrays = [move(c, s) for c, s in zip(arrays, const_shardings)]
     if formats is None:
         out_specs = [spec_of(v.aval, s, committed) for v, s in zip(jaxpr.outvars, outs)]
     else:

@@ -14,7 +14,6 @@ from .._ir.dtypes import narrowed
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
 from .._ir.placement import is_placed, unplaced
-from .._runtime.array import physical
 from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
 from .._trace.reference_ops import references
@@ -479,7 +478,7 @@ def _annotate(
     if shardings is not None:
         # XLA pairs the buffers of results whose shardings it chooses.
         ins, outs = shardings.ins, shardings.outs
-        aliases = {i: o for i, o in aliases.items() if ins[i] is outs[o]}
+        aliases = {i: o for i, o in aliases.items() if ins[i] is outs[o] is not None}
     if formats is not None:
         # A result in another layout cannot use the buffer.
         ins, outs = formats.in_layouts, formats.out_layouts
@@ -487,11 +486,8 @@ def _annotate(
         donated = tuple(aliases)
     attrs = [_sharding_attribute(None) for _ in consts]
     if shardings is not None:
-        texts = shardings.of_constants(list(consts.values()))
-        attrs = [
-            _sharding_attribute(s._sdy(physical(c.aval).ndim))
-            for s, c in zip(texts, consts.values())
-        ]
+        texts = shardings.texts_of_constants(list(consts.values()))
+        attrs = [_sharding_attribute(text) for text in texts]
     for i in range(len(jaxpr.invars)) if used_inputs is None else used_inputs:
         entry = {} if shardings is None else _sharding_attribute(shardings.of_argument(i))
         if i in aliases:

@@ -5,7 +5,7 @@ Loaded on first use: most executables run on one device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ir.jaxpr import Jaxpr
@@ -21,13 +21,12 @@ class ExecutableShardings:
 
     Attributes:
       everywhere: the sharding with the whole array on each device.
-      ins: shardings of the arguments.
-      outs: shardings of the results, ``None`` where XLA chooses.
+      ins, outs: shardings of the arguments and results, ``None`` where XLA chooses.
     """
 
     __slots__ = ("everywhere", "ins", "outs", "in_avals", "out_avals")
 
-    def __init__(self, everywhere: Sharding, ins: Sequence[Sharding], outs: Sequence, jaxpr: Jaxpr):
+    def __init__(self, everywhere: Sharding, ins: Sequence, outs: Sequence, jaxpr: Jaxpr):
         self.everywhere = everywhere
         self.ins = list(ins)
         self.outs = list(outs)
@@ -35,7 +34,8 @@ class ExecutableShardings:
         self.out_avals = [physical(a) for a in jaxpr.out_avals]
         names = jaxpr.debug_info.arg_names or ()
         for i, (s, a) in enumerate(zip(self.ins, self.in_avals)):
-            check_divides(s, a.shape, f"argument {names[i] if i < len(names) else i}")
+            if s is not None:
+                check_divides(s, a.shape, f"argument {names[i] if i < len(names) else i}")
         for i, (s, a) in enumerate(zip(self.outs, self.out_avals)):
             if s is not None:
                 check_divides(s, a.shape, f"result {i}")
@@ -45,17 +45,18 @@ class ExecutableShardings:
         cls, jaxpr: Jaxpr, in_specs: Sequence[Spec], everywhere: Sharding,
         ins: Sequence[Sharding | None] | None, outs: Sequence[Sharding | None] | None,
     ) -> ExecutableShardings:  # fmt: skip
-        """The requested shardings, completed by those of the arguments and by the results' avals.
+        """The requested shardings, completed by those of committed arguments and of avals.
 
         Args:
           ins, outs: ``None`` in place of a sharding leaves it open.
         """
         devices = everywhere._devices
-        chosen = []
+        chosen: list[Sharding | None] = []
         for spec, requested in zip(in_specs, ins or [None] * len(in_specs)):
-            if requested is None:
-                own = spec.sharding
-                requested = own if own._devices == devices else everywhere
+            if requested is None and spec.sharding._devices == devices:
+                requested = spec.sharding
+            elif requested is None and not spec.aval.shape:
+                requested = everywhere
             chosen.append(requested)
         results = list(outs) if outs else [None] * len(jaxpr.outvars)
         for i, v in enumerate(jaxpr.outvars):
@@ -64,23 +65,24 @@ class ExecutableShardings:
         return cls(everywhere, chosen, results, jaxpr)
 
     def of_argument(self, i: int) -> str | None:
-        """Text of the Shardy attribute of an argument."""
-        return self.ins[i]._sdy(self.in_avals[i].ndim)
+        """Text of the Shardy attribute of an argument, or ``None``."""
+        return _text(self.ins[i], self.in_avals[i])
 
     def of_result(self, i: int) -> str | None:
         """Text of the Shardy attribute of a result, or ``None``."""
-        sharding = self.outs[i]
-        return None if sharding is None else sharding._sdy(self.out_avals[i].ndim)
+        return _text(self.outs[i], self.out_avals[i])
 
-    def of_constants(self, consts: Sequence[Any]) -> list[Sharding]:
-        """Shardings of array constants: their own on the same devices, otherwise replicated."""
+    def of_constants(self, consts: Sequence[Any]) -> list[Sharding | None]:
+        """Shardings of array constants: their own on the same devices, otherwise open."""
         devices = self.everywhere._devices
         return [
-            c.sharding
-            if type(c) is ArrayImpl and c.sharding._devices == devices
-            else self.everywhere
+            c.sharding if type(c) is ArrayImpl and c.sharding._devices == devices else None
             for c in consts
         ]
+
+    def texts_of_constants(self, consts: Sequence[Any]) -> list[str | None]:
+        """Texts of the Shardy attributes of array constants."""
+        return [_text(s, physical(c.aval)) for s, c in zip(self.of_constants(consts), consts)]
 
     def key(self, consts: Sequence[Any]) -> tuple:
         """The part of the jaxpr's cache key; ``consts`` are its large constants."""
@@ -88,22 +90,41 @@ class ExecutableShardings:
             self.everywhere.num_devices,
             tuple([self.of_argument(i) for i in range(len(self.ins))]),
             tuple([self.of_result(i) for i in range(len(self.outs))]),
-            tuple([s._sdy(c.ndim) for s, c in zip(self.of_constants(consts), consts)]),
+            tuple(self.texts_of_constants(consts)),
         )
 
-    def chosen(self, raw: Any) -> list[Sharding]:
-        """Shardings of the results of jaxlib's executable."""
-        if all(s is not None for s in self.outs):
-            return self.outs
+    def chosen(
+        self, raw: Any, consts: Sequence[Any], used_inputs: Sequence[int] | None
+    ) -> tuple[list[Sharding], list[Sharding], list[Sharding]]:
+        """Shardings of the constants, arguments and results of jaxlib's executable."""
+        const_avals = [physical(c.aval) for c in consts]
+        used = range(len(self.ins)) if used_inputs is None else used_inputs
+        given = self.of_constants(consts) + [self.ins[i] for i in used]
+        avals = const_avals + [self.in_avals[i] for i in used]
+        given = self._completed(given, avals, raw.get_parameter_shardings)
+        ins = [self.everywhere if s is None else s for s in self.ins]  # also unused arguments
+        n = len(const_avals)
+        for i, s in zip(used, given[n:]):
+            ins[i] = s
+        return given[:n], ins, self._completed(self.outs, self.out_avals, raw.get_output_shardings)
+
+    def _completed(
+        self, given: Sequence, avals: Sequence, ask: Callable[[], Any]
+    ) -> list[Sharding]:
+        if None not in given:
+            return list(given)
         n = self.everywhere.num_devices
-        protos = raw.get_output_shardings()
-        xla = [HloSharding.from_proto(p) for p in protos or ()]
-        if len(xla) != len(self.outs):  # XLA describes replicated results by nothing
-            xla = [HloSharding.replicate()] * len(self.outs)
+        xla = [HloSharding.from_proto(p) for p in ask() or ()]
+        if len(xla) != len(given):  # XLA describes replicated values by nothing
+            xla = [HloSharding.replicate()] * len(given)
         return [
             self.everywhere._from_xla(Tiling.of_xla(x, a.ndim, n)) if s is None else s
-            for s, x, a in zip(self.outs, xla, self.out_avals)
+            for s, x, a in zip(given, xla, avals)
         ]
+
+
+def _text(sharding: Sharding | None, aval: Any) -> str | None:
+    return None if sharding is None else sharding._sdy(aval.ndim)
 
 
 def check_divides(sharding: Sharding, shape: Sequence[int], what: str) -> None:

@@ -226,6 +226,32 @@ def as_operand(x: Any) -> ArrayImpl:
     return put(x, aval=aval)
 
 
+class HostOperand:
+    """A NumPy array that is transferred when the placement of the argument is known."""
+
+    __slots__ = ("value", "aval", "_spec")
+
+    LEAST: Final = 1 << 16
+    """Bytes of the smallest array for which this is worth the effort."""
+
+    def __init__(self, value: np.ndarray):
+        self.value = value
+        self.aval = typeof(value)
+        self._spec = spec_of(self.aval, default_sharding(), False)
+
+    def put(self, sharding: Sharding | None = None) -> ArrayImpl:
+        """The array with a sharding; uncommitted on the default device without one."""
+        return put(self.value, sharding, self.aval)
+
+
+def placed(args: Sequence[Any], shardings: Sequence[Sharding]) -> list[ArrayImpl]:
+    """The arguments of an executable with these shardings, with transferred NumPy arrays."""
+    return [
+        a.put(s if s.num_devices > 1 else None) if type(a) is HostOperand else a
+        for a, s in zip(args, shardings)
+    ]
+
+
 def _scalar(x, aval, kind) -> ArrayImpl:
     # -0.0 equals 0.0 and True equals 1, so the repr of zeros and the type are part of the key.
     try:
@@ -453,20 +479,29 @@ def device_of(specs: Sequence[Spec], named: Any = None, name: str = "") -> Shard
     Raises:
       ValueError: if committed arguments are on different devices.
     """
-    chosen, first = None, f"the devices of {name}, {_listed_devices(named)}" if named else ""
-    sharding = named
+    chosen, first = named, ""
+    if named is not None:
+        first = f"the devices of {name}, {_listed_devices(named)}"
+    elif state.default_placement is not None:
+        chosen = _context_placement()
+        first = f"the devices of the current mesh, {_listed_devices(chosen)}"
     for i, s in enumerate(specs):
         if s.committed:
-            if sharding is None:
-                sharding, chosen = s.sharding, i
-            elif s.sharding._devices != sharding._devices:
-                if chosen is not None:
-                    first = _placed(chosen, specs[chosen])
+            if chosen is None:
+                chosen, first = s.sharding, _placed(i, s)
+            elif s.sharding._devices != chosen._devices:
                 raise ValueError(
                     f"Received incompatible devices for one computation: got {first} and "
                     f"{_placed(i, s)}. Move one of them with device_put."
                 )
-    return default_sharding() if sharding is None else sharding._computing()._replicated()
+    return default_sharding() if chosen is None else chosen._computing()._replicated()
+
+
+def _context_placement() -> Sharding:
+    placement = state.default_placement
+    if not isinstance(placement, Sharding):
+        raise ValueError(f"the option default_placement takes a sharding, got {placement!r}")
+    return placement
 
 
 def _same_placement(spec: Spec, sharding: Sharding) -> bool:
@@ -481,6 +516,8 @@ _replicas: dict[tuple, tuple[ArrayImpl, ArrayImpl]] = caches.bounded_cache(1024)
 
 def _moved(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     """The argument with another placement; replicas of a scalar are made once."""
+    if array._spec.sharding is sharding:
+        return array
     if sharding.num_devices == 1 or array._spec.aval.shape:
         return move(array, sharding, explicit=False)
     known = _replicas.get((id(array), sharding))

@@ -79,6 +79,11 @@ class Sharding(ABC):
 
     # For several devices
 
+    @property
+    def _is_abstract(self) -> bool:
+        """True for a sharding over a mesh without devices: it describes a type."""
+        return False
+
     def _replicated(self) -> Sharding:
         """The sharding with the whole array on each of the same devices."""
         return self

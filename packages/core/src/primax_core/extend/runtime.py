@@ -11,7 +11,13 @@ from .._api.call_inspection import (
 )
 from .._api.retraces import Change as Change
 from .._base.caches import bounded_cache as bounded_cache, register_cache as register_cache
-from .._base.config import ContextOption, add_choice as add_choice, define, state as state
+from .._base.config import (
+    ContextOption,
+    add_choice as add_choice,
+    default_placement as default_placement,
+    define,
+    state as state,
+)
 from .._base.locks import new_lock as new_lock
 from .._base.options import DISPATCH, NONE, TRACE, Option
 from .._base.source import (

@@ -16,6 +16,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._ir.symbolic_dims import as_size
 from .._lower.lazy import shaped
 from .._runtime.array import ArrayImpl, move
+from .._runtime.sharding import Sharding, as_sharding
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.structural import (
@@ -26,6 +27,7 @@ from .._trace.structural import (
 from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .conversion import convert
 from .elementwise import accepts, linear
+from .out_sharding import batched_sharding, check_divides, sharded_result
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
 
 hide_defaults("broadcast_in_dim", shape=ALWAYS, broadcast_dimensions=(), sharding=None)
@@ -67,7 +69,7 @@ def broadcast_in_dim(
         operand,
         shape=int_tuple("broadcast_in_dim", "shape", shape),
         broadcast_dimensions=int_tuple("broadcast_in_dim", "broadcast_dimensions", dims),
-        sharding=out_sharding,
+        sharding=as_sharding(out_sharding),
     )
 
 
@@ -106,10 +108,12 @@ def _broadcast_in_dim_abstract(x, *, shape, broadcast_dimensions, sharding):
             "corresponding dimensions in the target broadcast shape; got operand of shape "
             f"{x.shape}, target broadcast shape {shape}, broadcast_dimensions {dims}."
         )
+    check_divides(sharding, shape, "out_sharding of broadcast_in_dim")
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
 @broadcast_in_dim_p.rule(lower)
+@sharded_result(broadcast_in_dim_p, "sharding")
 def _broadcast_in_dim_lower(ctx, x, *, shape, broadcast_dimensions, sharding):
     n, tail = len(shape), tail_of(ctx.in_avals[0])
     dims = (*broadcast_dimensions, *range(n, n + len(tail)))
@@ -133,8 +137,9 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
     at = 0 if dim == 0 else broadcast_dimensions[dim - 1] + 1
     moved = inserted([d + (d >= at) for d in broadcast_dimensions], dim, at)
     out = broadcast_in_dim_p.bind(
-        x, shape=inserted(shape, at, axis.size), broadcast_dimensions=moved, sharding=sharding
-    )
+        x, shape=inserted(shape, at, axis.size), broadcast_dimensions=moved,
+        sharding=batched_sharding(sharding, at, axis),
+    )  # fmt: skip
     return out, at
 
 
@@ -234,7 +239,7 @@ def full(
         fill_aval = aval
     else:
         fill_aval = ShapedArray((), dtypes.canonicalize_user_dtype(dtype, "full"))
-    return _placed(_filled(fill_value, fill_aval, sizes), sharding)
+    return _filled(fill_value, fill_aval, sizes, sharding)
 
 
 def full_like(
@@ -246,7 +251,8 @@ def full_like(
 ) -> Array:
     """An array filled with one value, by default with the shape and dtype of ``x``.
 
-    Without ``dtype`` the result has the weak type of ``x``.
+    Without ``dtype`` the result has the weak type of ``x``. It has the shape and the sharding of
+    an array on several devices, without ``shape`` and ``sharding``.
 
     >>> full_like(np.zeros(2, np.int32), 7).tolist()
     [7, 7]
@@ -262,7 +268,9 @@ def full_like(
             "full_like must be called with scalar fill_value, got fill_value.shape "
             f"{typeof(fill_value).shape}."
         )
-    return _placed(_filled(fill_value, fill_aval, sizes), sharding)
+    if sharding is None and shape is None and type(x) is ArrayImpl and x._spec.committed:
+        sharding = x.sharding if x.sharding.num_devices > 1 else None
+    return _filled(fill_value, fill_aval, sizes, sharding)
 
 
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
@@ -270,15 +278,20 @@ def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
-def _filled(value: Any, aval: ShapedArray, shape: tuple[int, ...]) -> Array:
+def _filled(value: Any, aval: ShapedArray, shape: tuple[int, ...], sharding: Any) -> Array:
     """An array filled with a scalar that is converted to the dtype of ``aval``."""
+    sharding = as_sharding(sharding)
     if isinstance(aval.dtype, dtypes.ExtendedDType) and not isinstance(value, Array):
-        return _filled_extended(value, aval, shape)
+        return _placed(_filled_extended(value, aval, shape), sharding)
     if is_scalar_literal(value):
         value = literal(value, aval)
     elif typeof(value) is not aval:
         value = convert(value, aval.dtype, aval.weak_type)
-    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(), sharding=None)
+    several = isinstance(sharding, Sharding) and sharding.num_devices > 1
+    out = broadcast_in_dim_p.bind(
+        value, shape=shape, broadcast_dimensions=(), sharding=sharding if several else None
+    )
+    return out if several else _placed(out, sharding)
 
 
 def _filled_extended(value, aval: ShapedArray, shape) -> Array:

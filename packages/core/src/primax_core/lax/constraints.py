@@ -14,7 +14,8 @@ from .._runtime.dispatch import impl
 from .._runtime.sharding import Sharding, as_sharding
 from .._trace.core import typeof
 from .elementwise import linear
-from .placement import ArrayCopySemantics, constrain, moved
+from .out_sharding import check_divides, constrain, devices_named
+from .placement import ArrayCopySemantics, moved
 
 sharding_constraint_p: Final = Primitive("sharding_constraint")
 
@@ -66,6 +67,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 @sharding_constraint_p.rule(abstract)
 def _abstract(x, *, sharding, unconstrained_dims):
+    check_divides(sharding, x.shape, "with_sharding_constraint")
     return x
 
 
@@ -76,8 +78,7 @@ def _lower(ctx, x, *, sharding, unconstrained_dims):
 
 @sharding_constraint_p.rule(devices)
 def _devices(eqn):
-    sharding = eqn.params["sharding"]
-    return sharding._replicated() if sharding.num_devices > 1 else None
+    return devices_named(eqn.params["sharding"])
 
 
 @sharding_constraint_p.rule(impl)

@@ -11,8 +11,8 @@ from .._ir import dtypes
 from .._ir.primitive import abstract, batch, dce, jvp, lower, transpose
 from .._ir.rules import devices as device_rule, memory_kinds
 from .._ir.samples import Sample, c64, f32, i32, samples
-from .._lower.lazy import hlo, ir, mlir
-from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, physical, put
+from .._lower.lazy import hlo, ir
+from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
 from .._runtime.dispatch import check_range, impl, relaid
 from .._runtime.layouts import Format, Layout, canonical
@@ -22,6 +22,7 @@ from .._trace.array import Array, register_method
 from .._trace.core import typeof
 from .._trace.structural import device_put_p as device_put_p
 from .._transform.zeros import Zero
+from .out_sharding import constrain, devices_named
 
 Place: TypeAlias = Device | Sharding | Format | Space | None
 
@@ -76,21 +77,12 @@ def _emit(x: Any, device: Place, aval: Any) -> Any:
     return op.results[0]
 
 
-def constrain(
-    x: Any, sharding: Sharding, aval: Any, open_axes: frozenset[int] = frozenset()
-) -> Any:
-    """The value, with a sharding constraint for the partitioner, which may divide ``open_axes``."""
-    ndim = physical(aval).ndim
-    text = sharding._sdy(ndim, open_axes) if open_axes else sharding._sdy(ndim)
-    return x if text is None else mlir.sdy().sharding_constraint(x, mlir.parse_sharding(text))
-
-
 @device_put_p.rule(device_rule)
 def _devices(eqn):
     for d in eqn.params["devices"]:
-        sharding = d.sharding if isinstance(d, Format) else d
-        if isinstance(sharding, Sharding) and sharding.num_devices > 1:
-            return sharding._replicated()
+        named = devices_named(d.sharding if isinstance(d, Format) else d)
+        if named is not None:
+            return named
     return None
 
 
