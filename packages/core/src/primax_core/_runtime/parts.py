@@ -87,8 +87,8 @@ def _led_by(sharding: Sharding, device: Device, buf: Any) -> Any:
 def _part_on_accelerator(buf: Any, sharding: Sharding, device: Device) -> Any:
     stream = device.get_stream_for_external_ready_events()
     capsule = _capsule_of_part(buf, sharding, device)
-    # jaxlib creates the array here, and imports jax if it is installed: accelerator memory has no
-    # other interface.
+    # Memory of an accelerator has no other interface. jaxlib creates the array; `dlpack.py` says
+    # what else that does.
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, False)
 
 
