@@ -51,6 +51,12 @@ def test_the_page_has_the_names_of_the_module(module):
     assert documented_names(module) == public_names(module)
 
 
+def test_the_page_of_placements_has_their_names():
+    rows = re.findall(r"^\| (`[^|]*) \|", (DOCS / "placements.md").read_text("utf-8"), re.MULTILINE)
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert public_names("placements") <= documented
+
+
 def test_the_page_of_dimensions_has_their_names():
     text = (DOCS / "jaxprs.md").read_text("utf-8")
     from primax_core.extend import dimensions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-MOST_HOOKS: Final = 4
+MOST_HOOKS: Final = 5
 """Hooks by which a lower layer calls a higher one; ``docs/design/core.md`` lists them."""
 
 LOADED: Final = 1_250_000
@@ -30,6 +30,7 @@ GROWTH: Final[dict[str, int]] = {
     "loop-invariant code of loops": 12_000,
     "arguments of vjp among its residuals, checks of custom rules, collectives over names": 20_000,
     "eager functions of other wheels found by their arguments (extend.one_call)": 5_000,
+    "placements in types, lowering of collectives over the axes of a mesh": 45_000,
     "logs of backward rules, views as arguments, attributes of operations": 20_000,
     "executables and arrays on several devices": 60_000,
 }

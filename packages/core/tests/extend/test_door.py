@@ -78,7 +78,7 @@ portable register_cache started_clients unregister_internal_path
 ADDED_IN_1_4 = """
 FastPath NamedEffect RuleResultError as_result bounded_cache close_over custom_jvp_call_p
 custom_vjp_call_p custom_vmap_call_p evaluate_scalars impl invalid_result jit_p live_eqns locate
-map_jaxprs nbytes one_call partial_eval remat_p requires run_jaxprs staged summarize_function
+map_jaxprs nbytes one_call partial_eval place remat_p requires run_jaxprs staged summarize_function
 total_bytes trace_rule transpose_direct transpose_jaxpr
 """.split()
 RENAMED_IN_1_4 = {
@@ -100,8 +100,8 @@ ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4,
 CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
 MODULES = {
     "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "native",
-    "portable_modules", "references", "runtime", "scalar_evaluation", "traces", "transforms",
-    "versions",
+    "placements", "portable_modules", "references", "runtime", "scalar_evaluation", "traces",
+    "transforms", "versions",
 }  # fmt: skip
 
 

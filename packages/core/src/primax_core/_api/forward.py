@@ -14,7 +14,7 @@ from .._engine.results import as_result
 from .._ir import dtypes
 from .._ir.jaxpr import Jaxpr
 from .._ir.rule_results import RuleResultError
-from .._trace.core import call_on, check_leaks, set_trace, typeof
+from .._trace.core import call_on, check_leaks, placed_like, set_trace, typeof
 from .._trace.staging import close_over, stage_with_aux
 from .._transform.jvp import JVPTrace, JVPTracer, tracers
 from .._transform.linearize import tape_to_jaxpr
@@ -107,7 +107,9 @@ def _with_tangent(trace: JVPTrace, p: Any, t: Any, i: int):
             "jvp called with different primal and tangent shapes; Got primal shape "
             f"{aval.shape} and tangent shape as {shape}"
         )
-    return p if is_float0 else tracers.get(type(p), JVPTracer)(trace, p, t)
+    if is_float0:
+        return p
+    return tracers.get(type(p), JVPTracer)(trace, p, placed_like(t, expected))
 
 
 def _dtype_name(dtype) -> str:
@@ -186,7 +188,7 @@ class _Linearized:
                     f"primal {aval.strip_weak_type()}"
                 )
             if differentiated:
-                nonzero.append(t)
+                nonzero.append(placed_like(t, expected))
         tangents_out = iter(call_on(state.trace, jaxpr, [*consts, *nonzero]))
         outs = [
             as_result(next(tangents_out) if m else instantiate(Zero(a.tangent_aval())))
@@ -242,13 +244,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
             raise TypeError(
                 f"cotangent tree does not match function output, expected {out_tree} but got {tree}"
             )
-        for c, aval in zip(cts, out_avals):
+        for i, (c, aval) in enumerate(zip(cts, out_avals)):
             got = typeof(c)
             if got.shape != aval.shape or got.dtype != aval.dtype:
                 raise TypeError(
                     "cotangent type does not match function output, expected "
                     f"{aval.strip_weak_type()} but got {got.strip_weak_type()}"
                 )
+            cts[i] = placed_like(c, aval)
         transposed_jaxpr = _transposed(fun, jaxpr, len(consts), tuple(typeof(c) for c in cts))
         arg_cts = call_on(state.trace, transposed_jaxpr, [*consts, *cts])
         return tree_unflatten(in_tree, [as_result(c) for c in arg_cts])

@@ -11,6 +11,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import as_size
 from .._runtime.layouts import Format
+from .._runtime.sharding import Sharding
 from .._trace.core import typeof
 from .._trace.typing import DTypeLike, Shape
 
@@ -62,7 +63,8 @@ class ShapeDtypeStruct:
     def aval(self) -> Any:
         """The aval: of an array, or of a reference to one."""
         dtypes.canonicalize_user_dtype(self.dtype, "ShapeDtypeStruct")
-        aval = ShapedArray(self.shape, self.dtype, self.weak_type)
+        placing = self.sharding if isinstance(self.sharding, Sharding) else None
+        aval = ShapedArray(self.shape, self.dtype, self.weak_type, placing)
         if self.is_ref:
             from .references import AbstractRef  # loads the references
 

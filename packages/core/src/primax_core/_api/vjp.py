@@ -14,7 +14,8 @@ from .._engine.results import as_python, as_result
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Literal
-from .._trace.core import typeof
+from .._ir.placement import is_placed
+from .._trace.core import placed_like, typeof
 from .._trace.foreign import InvalidOperand
 from .._trace.reference_ops import references
 from .._trace.staging import tracer_classes
@@ -157,7 +158,7 @@ class VJP:
             )
         out_cts = {}
         for i, (t, ct, aval) in enumerate(zip(self._outs, cts, self._out_avals)):
-            check_cotangent(ct, aval, i)
+            ct = checked_cotangent(ct, aval, i)
             if t is not None:
                 old = out_cts.get(t)
                 out_cts[t] = ct if old is None else add_tangents(old, ct)
@@ -277,10 +278,14 @@ def _vjp_unflatten(aux: _VjpAux, leaves) -> VJP:
 pytree.register_pytree_node(VJP, _vjp_flatten, _vjp_unflatten)
 
 
-def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
-    """Raise an error for a cotangent that does not have the type of the result."""
+def checked_cotangent(ct: Any, aval: ShapedArray, index: int) -> Any:
+    """The cotangent of a result, with the placement of the result.
+
+    Raises:
+      ValueError: it does not have the type of the result.
+    """
     if type(ct) is Literal:
-        return
+        return placed_like(ct.scalar, aval) if is_placed(aval) else ct
     expected = aval.tangent_aval()
     got = typeof(ct) if not isinstance(ct, np.ndarray) or ct.dtype != dtypes.float0 else None
     if got is None:
@@ -290,15 +295,16 @@ def check_cotangent(ct: Any, aval: ShapedArray, index: int) -> None:
                 f"float0{list(ct.shape)}, but expected {expected.strip_weak_type()} for result "
                 f"number {index}"
             )
-        return
+        return ct
     if expected.dtype == dtypes.float0:
-        return  # an integer cotangent of an integer result is tolerated and ignored
+        return ct  # an integer cotangent of an integer result is tolerated and ignored
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(
             "unexpected Primax type (e.g. shape/dtype) for argument to VJP function: got "
             f"{got.strip_weak_type()}, but expected {expected.strip_weak_type()} because the "
             f"corresponding result (number {index}) of the differentiated function has that type"
         )
+    return ct if got.placement is expected.placement else expected.placement.cast(ct)
 
 
 @api_boundary

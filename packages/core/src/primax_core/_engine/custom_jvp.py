@@ -12,7 +12,7 @@ from .._ir.dtypes import float0
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, lower
 from .._lower.lazy import lowering
-from .._trace.core import Trace, Tracer, set_trace, typeof
+from .._trace.core import Trace, Tracer, placed_like, set_trace, typeof
 from .._trace.staging import close_over, stage_with_aux
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis
 from .._transform.jvp import JVPTrace, JVPTracer
@@ -99,8 +99,13 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
             dense.append(as_result(t))
     with source.in_users_code():
         outs, dots = custom.rule([as_result(p) for p in primals[n:]], dense)
-    check_outputs(custom, outs, "jvp rule")
-    return outs, [Zero(t.aval) if type(t) is SymbolicZero else t for t in dots]
+    outs = check_outputs(custom, outs, "jvp rule")
+    return outs, [
+        Zero(t.aval) if type(t) is SymbolicZero
+        else placed_like(t, typeof(o)) if _has_tangent(t)
+        else t
+        for o, t in zip(outs, dots)
+    ]  # fmt: skip
 
 
 def rule_applies(trace: Trace, custom: Any, tangents: Sequence[Any]) -> bool:

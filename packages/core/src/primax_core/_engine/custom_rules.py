@@ -10,7 +10,7 @@ from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, trace_rule
 from .._ir.printer import hide_defaults
-from .._trace.core import Trace, Tracer, check_live, run_eagerly, set_trace, typeof
+from .._trace.core import Trace, Tracer, check_live, placed_like, run_eagerly, set_trace, typeof
 from .._trace.reference_ops import references
 from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
 from .._transform.call_rules import add_custom_call_rules
@@ -111,14 +111,14 @@ def _staged(trace: JaxprWriter, args: Sequence, custom: CustomFunction) -> list:
     return trace.emit(custom.primitive, [*consts, *args], params)
 
 
-def check_outputs(custom: CustomFunction, outs: Sequence[Any], rule: str) -> None:
-    """Compare the results of a rule with those of the function, if it is already traced.
+def check_outputs(custom: CustomFunction, outs: Sequence[Any], rule: str) -> Sequence[Any]:
+    """The results of a rule, with the types of those of the function, if it is already traced.
 
     Raises:
       TypeError: if their number, shapes or dtypes differ.
     """
     if custom.jaxpr is None:
-        return
+        return outs
     expected = [(a.shape, a.dtype) for a in custom.jaxpr.out_avals]
     avals = [typeof(o) for o in outs]
     if [(a.shape, a.dtype) for a in avals] != expected:
@@ -130,6 +130,7 @@ def check_outputs(custom: CustomFunction, outs: Sequence[Any], rule: str) -> Non
             f"the {rule} of {custom.name} returned the primal results ({texts[0]}), but the "
             f"function itself returns ({texts[1]}): they must have equal shapes and dtypes"
         )
+    return [placed_like(o, a) for o, a in zip(outs, custom.jaxpr.out_avals)]
 
 
 def split_args(trace: Any, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -20,7 +20,7 @@ from .._ir.primitive import (
 )
 from .._ir.samples import samples
 from .._lower.lazy import lowering
-from .._trace.core import Trace, bind_on, set_trace, typeof
+from .._trace.core import Trace, bind_on, placed_like, set_trace, typeof
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis, sum_axis
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace
@@ -39,7 +39,7 @@ from .results import as_python, as_result
 custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
 )
-custom_lin_p: Final = Primitive("custom_lin", multiple_results=True)
+custom_lin_p: Final = Primitive("custom_lin", multiple_results=True, applies_jaxprs=True)
 
 
 class PerturbedValue:
@@ -96,7 +96,7 @@ def _run_fwd(trace: Trace, custom: CustomVJP, primals: list, tangents: list):
             args = [PerturbedValue(p, t is not None) for p, t in zip(args, tangents[n:])]
         with source.in_users_code():
             outs, residuals = custom.fwd(*args)
-    check_outputs(custom, outs, "forward rule")
+    outs = check_outputs(custom, outs, "forward rule")
     params = {
         "bwd": custom.bwd,
         "num_res": len(residuals),
@@ -148,7 +148,10 @@ def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbol
         results = bwd([as_python(r) for r in residuals], dense)
     if type(results) is not list:
         results.record()  # LoggedCotangents
-    return [None if type(results[i]) in (Zero, SymbolicZero) else results[i] for i in which]
+    return [
+        None if type(results[i]) in (Zero, SymbolicZero) else placed_like(results[i], in_avals[i])
+        for i in which
+    ]
 
 
 @differentiating
@@ -252,7 +255,7 @@ def _copy_mark(bwd, inner) -> None:
 
 
 def _unbatched(aval, d):
-    return aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1 :])
+    return aval if d is None else aval.without_axis(d)
 
 
 @custom_vjp_call_p.rule(lower)
@@ -355,7 +358,7 @@ def _custom_lin_batch(
 
 
 def _batch0(aval, size: int):
-    return aval.update(shape=(size, *aval.shape))
+    return aval.with_axis(0, size)
 
 
 custom_lin_p.unsupported(samples, "it appears in linear jaxprs only, and cannot be evaluated")

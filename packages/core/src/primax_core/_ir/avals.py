@@ -4,46 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import dtypes
+from .placement import unplaced as unplaced
 from .symbolic_dims import as_size, is_static, is_symbolic_dim
 
 
-class Unplaced:
-    """The sharding of an aval without placement information."""
-
-    __slots__ = ()
-
-    is_fully_replicated = True
-
-    def __repr__(self) -> str:
-        return "unplaced"
-
-    def __reduce__(self) -> str:
-        return "unplaced"
-
-
-unplaced: Final = Unplaced()
-
-
 class ShapedArray:
-    """Shape, dtype and weak type of an array.
+    """Shape, dtype, weak type and placement of an array.
 
-    ``sharding`` is :data:`unplaced`, unless the aval specifies how the value is sharded.
+    ``placement`` is :data:`unplaced`, unless the aval says how values are divided over devices.
+    ``sharding`` is its sharding; as an argument it may be a sharding or a placement.
 
     Instances are interned: avals of the same type are the same object, so that caches can compare
     them by identity.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "ndim", "size", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "placement", "ndim", "size", "__weakref__")
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
-    sharding: Any
+    placement: Any
     ndim: int
     size: int
 
@@ -55,15 +40,13 @@ class ShapedArray:
             return _interned[key]
         except (KeyError, TypeError):  # a list has no hash
             sizes = tuple([d if type(d) is int else as_size(d) for d in shape])
-            return cls._intern(sizes, dtype, bool(weak_type), sharding)
+            return cls._intern(sizes, dtype, bool(weak_type), _placement(sharding, len(sizes)))
 
     @classmethod
-    def _intern(cls, shape, dtype, weak_type, sharding):
+    def _intern(cls, shape, dtype, weak_type, placement):
         if not isinstance(dtype, (np.dtype, dtypes.ExtendedDType)):
             dtype = np.dtype(dtype)
-        if sharding is None:
-            sharding = unplaced
-        key = (cls, shape, dtype, weak_type, sharding)
+        key = (cls, shape, dtype, weak_type, placement)
         known = _interned
         if not is_static(shape):  # interned in the scope of its dimensions, to be freed with it
             known = next(d.scope.avals for d in shape if is_symbolic_dim(d))
@@ -74,7 +57,7 @@ class ShapedArray:
             ("shape", shape),
             ("dtype", dtype),
             ("weak_type", weak_type),
-            ("sharding", sharding),
+            ("placement", placement),
             ("ndim", len(shape)),
             ("size", math.prod(shape)),
         ):
@@ -90,33 +73,73 @@ class ShapedArray:
         ``ShapeDtypeStruct``."""
         return self
 
+    @property
+    def sharding(self) -> Any:
+        """The sharding that the placement gives; :data:`unplaced` without one."""
+        return self.placement.sharding
+
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some fields changed."""
-        fields = {n: getattr(self, n) for n in ("shape", "dtype", "weak_type", "sharding")}
+        """A copy with some fields changed.
+
+        Raises:
+          ValueError: ``shape`` has another rank, and the placement is not changed.
+        """
+        if "placement" in changes:
+            changes["sharding"] = changes.pop("placement")
+        elif self.placement is not unplaced and "sharding" not in changes:
+            if len(changes.get("shape", self.shape)) != self.ndim:
+                raise ValueError(
+                    f"the type {self} has a placement, so its rank cannot be changed by "
+                    "update(shape=...): use without_axis or with_axis, or give placement= too"
+                )
+            changes["sharding"] = self.placement
+        fields = {n: getattr(self, n) for n in ("shape", "dtype", "weak_type")}
         fields.update(changes)
         return ShapedArray(**fields)
 
+    def without_axis(self, i: int) -> ShapedArray:
+        """The aval of one slice along axis ``i``."""
+        p = self.placement
+        placement = p if p is unplaced else p.without_axis(i)
+        return ShapedArray(
+            self.shape[:i] + self.shape[i + 1 :], self.dtype, self.weak_type, placement
+        )
+
+    def with_axis(self, i: int, size: Any) -> ShapedArray:
+        """The aval of ``size`` values stacked along a new axis ``i``."""
+        p = self.placement
+        placement = p if p is unplaced else p.with_axis(i)
+        return ShapedArray(
+            (*self.shape[:i], size, *self.shape[i:]), self.dtype, self.weak_type, placement
+        )
+
     def strip_weak_type(self) -> ShapedArray:
         """The same aval without weak type."""
-        return ShapedArray(self.shape, self.dtype, False, self.sharding) if self.weak_type else self
+        if not self.weak_type:
+            return self
+        return ShapedArray(self.shape, self.dtype, False, self.placement)
 
     def tangent_aval(self) -> ShapedArray:
         """The aval of a tangent: the same for inexact dtypes, ``float0`` for the others."""
         if dtypes.issubdtype(self.dtype, np.inexact):
             return self
-        return ShapedArray(self.shape, dtypes.float0, False, self.sharding)
+        return ShapedArray(self.shape, dtypes.float0)
 
     def str_short(self) -> str:
         """``f32[2,3]``."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return dtypes.short_name(self.dtype) + self._sizes()
+
+    def _sizes(self) -> str:
+        p = self.placement
+        return f"[{','.join(map(str, self.shape))}]" if p is unplaced else p.text(self.shape)
 
     def __str__(self) -> str:
         weak = "~" if self.weak_type else ""
-        return f"{weak}{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{weak}{self.dtype.name}{self._sizes()}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self.dtype.name}[{','.join(map(str, self.shape))}]{weak})"
+        return f"ShapedArray({self.dtype.name}{self._sizes()}{weak})"
 
     def __bool__(self) -> bool:
         return True  # also with length 0
@@ -127,7 +150,7 @@ class ShapedArray:
         return self.shape[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.sharding)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.placement)
 
     def __copy__(self) -> ShapedArray:
         return self
@@ -139,6 +162,18 @@ class ShapedArray:
 _interned: dict[tuple, ShapedArray] = {}
 
 
+def _placement(sharding: Any, ndim: int) -> Any:
+    """The placement of a sharding, a placement or ``None``."""
+    if sharding is None:
+        return unplaced
+    convert = getattr(sharding, "_placement", None)
+    if convert is None:
+        raise TypeError(
+            f"the sharding of an aval must be a Sharding, a placement or None, got {sharding!r}"
+        )
+    return convert(ndim)
+
+
 class AbstractToken:
     """The aval of a token, which only orders effects."""
 
@@ -146,6 +181,7 @@ class AbstractToken:
     shape = ()
     weak_type = False
     ndim = 0
+    placement = unplaced
 
     def str_short(self) -> str:
         return "Tok"

@@ -8,6 +8,7 @@ from typing import Any
 from . import rules as rule_kinds
 from .avals import ShapedArray
 from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
+from .placement import is_placed
 
 
 class JaxprCheckError(TypeError):
@@ -83,8 +84,18 @@ def _check_types(eqn: Eqn, where: str) -> None:
             check(*in_avals, **eqn.params)
         except JaxprCheckError as e:
             raise JaxprCheckError(f"{where}: {e}") from None
-    out = rule(*in_avals, **eqn.params)
-    avals = list(out) if eqn.primitive.multiple_results else [out]
+    if rule_kinds.place in eqn.primitive.rules or any(map(is_placed, in_avals)):
+        from .placed_types import placed_results
+
+        avals, casts = placed_results(eqn.primitive, rule, in_avals, eqn.params)
+        for v, cast in zip(eqn.invars, casts or ()):
+            if cast is not None:
+                raise JaxprCheckError(
+                    f"{where} reads {v!r} of type {v.aval}, whose placement it needs to be cast"
+                )
+    else:
+        out = rule(*in_avals, **eqn.params)
+        avals = list(out) if eqn.primitive.multiple_results else [out]
     if len(avals) != len(eqn.outvars):
         raise JaxprCheckError(
             f"{where} has {len(eqn.outvars)} results, but its rule gives {len(avals)}"
@@ -114,5 +125,9 @@ def _same(claimed: Any, actual: Any) -> bool:
     operand has no weak type.
     """
     if isinstance(claimed, ShapedArray) and isinstance(actual, ShapedArray):
-        return claimed.shape == actual.shape and claimed.dtype == actual.dtype
+        return (
+            claimed.shape == actual.shape
+            and claimed.dtype == actual.dtype
+            and claimed.placement is actual.placement
+        )
     return claimed == actual

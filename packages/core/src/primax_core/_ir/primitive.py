@@ -65,6 +65,9 @@ class Primitive:
       cache_on: for primitives with jaxprs or functions among their parameters: a function from the
         parameters to the dict that stores derived jaxprs (usually a jaxpr's ``cache``), so that
         both are freed together.
+      applies_jaxprs: the jaxprs among the parameters are applied to the operands themselves, so
+        that the types of their results say the placements of the results. By default true for
+        primitives with ``cache_on``; false for jaxprs that combine single elements.
       any_params: parameters may be unhashable. Jaxprs derived with unhashable parameters are not
         cached.
     """
@@ -75,6 +78,7 @@ class Primitive:
         "rules",
         "home",
         "cache_on",
+        "applies_jaxprs",
         "derived",
         "types",
         "executables",
@@ -90,10 +94,14 @@ class Primitive:
         cache_on: Callable[..., dict[Any, Any]] | None = None,
         home: str | None = None,
         any_params: bool = False,
+        applies_jaxprs: bool | None = None,
     ):
         self.name: str = name
         self.multiple_results: bool = multiple_results
         self.cache_on: Callable[..., dict[Any, Any]] | None = cache_on
+        self.applies_jaxprs: bool = (
+            cache_on is not None if applies_jaxprs is None else applies_jaxprs
+        )
         self.rules: dict[RuleKind[Any], Any] = {}
         self._replaced: dict[RuleKind[Any], list[Any]] = {}
         self.home: str = home or calling_module(2)

@@ -69,6 +69,11 @@ class AbstractRef:
         return self.inner_aval.weak_type
 
     @property
+    def placement(self) -> Any:
+        """The placement of the array."""
+        return self.inner_aval.placement
+
+    @property
     def sharding(self) -> Any:
         """The sharding of the array, if its aval specifies one."""
         return self.inner_aval.sharding
@@ -79,6 +84,14 @@ class AbstractRef:
         if changes:
             own["inner_aval"] = own["inner_aval"].update(**changes)
         return AbstractRef(**own)
+
+    def without_axis(self, i: int) -> AbstractRef:
+        """The aval of a reference to one slice along axis ``i``."""
+        return self.update(inner_aval=self.inner_aval.without_axis(i))
+
+    def with_axis(self, i: int, size: Any) -> AbstractRef:
+        """The aval of a reference to ``size`` arrays stacked along a new axis ``i``."""
+        return self.update(inner_aval=self.inner_aval.with_axis(i, size))
 
     def strip_weak_type(self) -> AbstractRef:
         """The same aval without weak type."""

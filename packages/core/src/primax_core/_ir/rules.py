@@ -201,6 +201,19 @@ abstract: Final[RuleKind[Types]] = RuleKind(
     Returns an aval; a list of avals if the primitive has ``multiple_results``.
     """,
 )
+place: Final[RuleKind[Callable[..., tuple[Any, ...]]]] = RuleKind(
+    "place",
+    "(abstract, in_avals, params) -> (out avals, casts or None)",
+    doc="""The types of the results with their placements (``ShapedArray.placement``), in place of
+    the installed inference. It is asked for unplaced operands too.
+
+    abstract: from the types of the operands to a list of types of the results, without placements.
+    in_avals: a list of the types of the operands.
+    params: a dict of the parameters.
+    Returns a list of types; and for each operand a function that it passes before the operation
+    (or ``None``), or ``None`` for all.
+    """,
+)
 effects: Final[RuleKind[Callable[..., frozenset[Any]]]] = RuleKind(
     "effects",
     "(*avals, **params) -> frozenset of effects",

@@ -259,10 +259,13 @@ class _Writer:
         number = self.avals.get(aval)
         if number is not None:
             return number
-        if type(aval) is not ShapedArray or aval.sharding is not unplaced:
+        if type(aval) is not ShapedArray:
             raise Unkeyable(aval)
         number = self.avals[aval] = len(self.avals)
-        return (number, aval.shape, self.dtype(aval.dtype), aval.weak_type)
+        described = (number, aval.shape, self.dtype(aval.dtype), aval.weak_type)
+        if aval.placement is unplaced:
+            return described
+        return (*described, aval.placement.text(aval.shape))
 
     def dtype(self, dtype: Any) -> Any:
         if isinstance(dtype, ExtendedDType):

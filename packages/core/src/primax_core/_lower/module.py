@@ -13,6 +13,7 @@ from .._ir import rules as rule_kinds
 from .._ir.dtypes import narrowed
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr, Literal
+from .._ir.placement import is_placed, unplaced
 from .._runtime.array import physical
 from .._runtime.layouts import Layout, mode_of
 from .._trace.core import Tracer
@@ -51,7 +52,8 @@ class LoweringContext:
     """Context of a lowering rule; one object is used for all equations of a module.
 
     Attributes:
-      in_avals, out_avals: avals of the operands and results of the current equation.
+      in_avals, out_avals: avals of the operands and results of the current equation, without
+        placements.
       platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
       platform_kinds: rule kinds to try for this platform, the most specific first.
       broadcasts: broadcast values of the current block, by value and shape.
@@ -239,10 +241,13 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
     for eqn in live_eqns(jaxpr):
         operands, in_avals = [], []
         for v in eqn.invars:
-            in_avals.append(v.aval)
+            a = v.aval
+            in_avals.append(a.update(placement=unplaced) if is_placed(a) else a)
             operands.append(read(v) if type(v) is Literal else env[v])
         ctx.in_avals = in_avals
-        ctx.out_avals = [v.aval for v in eqn.outvars]
+        ctx.out_avals = [
+            v.aval.update(placement=unplaced) if is_placed(v.aval) else v.aval for v in eqn.outvars
+        ]
         ctx.eqn = eqn
         rule = rules.get(eqn.primitive) or ctx.rule(eqn.primitive)
         append(eqn)

@@ -396,7 +396,7 @@ class ArrayImpl(Array):
     def _rows(self) -> Iterator[ArrayImpl]:
         # One read and many small transfers: as fast as slices on the device, without compilation.
         aval = self._spec.aval
-        aval = aval.update(shape=aval.shape[1:])
+        aval = aval.without_axis(0)
         sharding = self._spec.sharding
         if sharding.num_devices != 1:
             sharding = default_sharding()

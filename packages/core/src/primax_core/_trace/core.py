@@ -176,6 +176,12 @@ def typeof(x: Any) -> ShapedArray:
     return aval if type(aval) is ShapedArray else _unusual_aval(x, aval)
 
 
+def placed_like(x: Any, aval: Any) -> Any:
+    """A value with the placement of an aval; it is cast if it has another one."""
+    placement = aval.placement
+    return x if typeof(x).placement is placement else placement.cast(x)
+
+
 def argument_type(x: Any) -> ShapedArray:
     """The aval of an argument of a library function; an object that converts itself is converted.
 

@@ -23,9 +23,11 @@ from .._ir.jaxpr import (
     joined_effects,
     no_debug_info,
 )
+from .._ir.placement import Casts, is_placed
 from .._ir.primitive import Primitive
 from .._ir.rule_results import check_effects, result_avals
 from .._ir.symbolic_dims import Dimension
+from .axes import axis_env, named_axes_of
 from .core import (
     Trace,
     Tracer,
@@ -147,7 +149,9 @@ class JaxprWriter(Trace):
         invars = [
             a._var if type(a) is JitTracer and a._trace is self else self.atom(a) for a in args
         ]
-        out_avals, effects = infer(prim, [v.aval for v in invars], params)
+        out_avals, effects, casts = infer(prim, [v.aval for v in invars], params)
+        if casts is not None:
+            invars = self._cast(args, invars, casts)
         outvars = [Var(a) for a in out_avals]
         scope = state.name_stack
         if scope:
@@ -157,6 +161,14 @@ class JaxprWriter(Trace):
             return [JitTracer(self, v.aval, v) for v in outvars]
         var = outvars[0]
         return JitTracer(self, var.aval, var)
+
+    def _cast(self, args: Sequence[Any], invars: list[Any], casts: Casts) -> list[Any]:
+        """The operands of an equation after their casts."""
+        with set_trace(self):
+            return [
+                v if c is None else self.atom(c(self.lift(x) if type(x) is Literal else x))
+                for x, v, c in zip(args, invars, casts)
+            ]
 
     # The finished jaxpr
 
@@ -259,8 +271,11 @@ _TAKE_REFS = frozenset(
 )
 
 
-def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, frozenset]:
-    """Avals of the results and effects of an operation, cached by its signature."""
+def infer(
+    prim: Primitive, in_avals: Sequence, params: dict
+) -> tuple[list, frozenset, Casts | None]:
+    """Avals of the results, effects, and casts of the operands of an operation, cached by its
+    signature."""
     if prim.cache_on is None:
         cache = prim.types
     else:
@@ -272,8 +287,13 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
         raise TypeError(
             f"parameters of primitive {prim.name} must be hashable, got {params}"
         ) from e
-    if cached is not None:
+    if cached:
         return cached
+    if cached is False:  # the types depend on the named axes in scope
+        key = (*key, axis_env.key)
+        cached = cache.get(key)
+        if cached is not None:
+            return cached
     prim.stored_elsewhere |= prim.cache_on is not None
     for i, a in enumerate(in_avals):
         if type(a) in tracer_classes and not _TAKE_REFS.intersection(prim.rules):
@@ -282,12 +302,21 @@ def infer(prim: Primitive, in_avals: Sequence, params: dict) -> tuple[list, froz
                 "where an array is expected. Did you forget to read its value with `ref[...]`?"
             )
     rule = prim.require(rule_kinds.abstract, "tracing")
-    avals = result_avals(prim, rule_kinds.abstract, rule, rule(*in_avals, **params))
+    casts = None
+    if rule_kinds.place in prim.rules or any(map(is_placed, in_avals)):
+        from .._ir.placed_types import placed_results
+
+        avals, casts = placed_results(prim, rule, in_avals, params)
+        if cached is None and rule_kinds.place in prim.rules and named_axes_of(prim, params):
+            cache[key] = False
+            key = (*key, axis_env.key)
+    else:
+        avals = result_avals(prim, rule_kinds.abstract, rule, rule(*in_avals, **params))
     rule = prim.find(rule_kinds.effects)
     effects = no_effects
     if rule is not None:
         effects = check_effects(prim, rule_kinds.effects, rule, rule(*in_avals, **params))
-    cache[key] = result = (avals, effects)
+    cache[key] = result = (avals, effects, casts)
     return result
 
 

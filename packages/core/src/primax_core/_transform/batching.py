@@ -64,8 +64,7 @@ class VmapTracer(Tracer):
         aval = typeof(value)
         example = _examples.get((aval, dim))
         if example is None:
-            shape = aval.shape[:dim] + aval.shape[dim + 1 :]
-            example = _examples[aval, dim] = aval.update(shape=shape)
+            example = _examples[aval, dim] = aval.without_axis(dim)
         self._trace = trace
         self.aval = example
         self.value = value
@@ -231,7 +230,7 @@ def batched_aval(aval, dim: int | None, size: int):
     """The aval of a batch."""
     if dim is None:
         return aval
-    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+    return aval.with_axis(dim, size)
 
 
 def batch_of(

@@ -18,7 +18,7 @@ from .._ir.dtypes import float0
 from .._ir.primitive import Primitive
 from .._ir.rule_results import check_pair
 from .._trace.axes import extend_axis_env
-from .._trace.core import RefTypeError, Trace, bind_on, close_over, set_trace, typeof
+from .._trace.core import RefTypeError, Trace, bind_on, close_over, placed_like, set_trace, typeof
 from .batching import BatchTrace
 from .jvp import JVPTrace
 from .linearize import GradTracer, LinearizeTrace, linearize_rule, prune
@@ -64,7 +64,10 @@ def _forward(trace: JVPTrace, prim: Primitive, args: Sequence, params: dict) -> 
 
 def _flat(prim: Primitive, rule: Callable[..., Any], result: Any) -> tuple[list, list]:
     out, dots = check_pair(prim, rule_kinds.jvp, rule, result)
-    return _listed(prim, out), _without_float0(_listed(prim, dots))
+    outs, tangents = _listed(prim, out), _without_float0(_listed(prim, dots))
+    return outs, [
+        t if type(t) is Zero else placed_like(t, typeof(o)) for o, t in zip(outs, tangents)
+    ]
 
 
 def _without_float0(tangents: list) -> list:

@@ -21,7 +21,7 @@ from .._ir.rule_results import (
     result_avals,
 )
 from .._ir.rules import RuleKind
-from .._trace.core import is_valid_type, typeof
+from .._trace.core import is_valid_type, placed_like, typeof
 from .._trace.staging import infer
 from .batching import batched_aval
 from .zeros import Zero
@@ -61,7 +61,7 @@ def batched_results(
     kind = kinds.batch
     outs, out_dims = check_pair(prim, kind, rule, result)
     examples = [a if d is None else example_of(a, d) for a, d in zip(avals, dims)]
-    out_avals, _ = infer(prim, examples, params)
+    out_avals = infer(prim, examples, params)[0]
     outs = _values(prim, kind, rule, outs, len(out_avals), "results")
     if not prim.multiple_results or out_dims is None or isinstance(out_dims, (int, np.integer)):
         out_dims = [out_dims] * len(outs)
@@ -88,7 +88,7 @@ def batched_results(
 
 def example_of(aval: Any, dim: int) -> Any:
     """The aval of one example of a batch."""
-    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+    return aval.without_axis(dim)
 
 
 def jvp_results(
@@ -97,9 +97,10 @@ def jvp_results(
     """The outs of a jvp rule and their tangents, which may be symbolic zeros."""
     kind = kinds.jvp
     outs, tangents = check_pair(prim, kind, rule, result)
-    out_avals, _ = infer(prim, avals, params)
+    out_avals = infer(prim, avals, params)[0]
     outs = _values(prim, kind, rule, outs, len(out_avals), "results")
     tangents = _values(prim, kind, rule, tangents, len(out_avals), "tangents")
+    placed = []
     for out, tangent, expected in zip(outs, tangents, out_avals):
         if type(out) is Zero:
             invalid_result(prim, kind, rule, f"returned {described(out)} as a result")
@@ -107,7 +108,10 @@ def jvp_results(
         if isinstance(expected, ShapedArray):
             aval = tangent.aval if type(tangent) is Zero else typeof(tangent)
             check_like(prim, kind, rule, aval, expected.tangent_aval(), "a tangent")
-    return list(outs), list(tangents)
+            if type(tangent) is not Zero:
+                tangent = placed_like(tangent, expected.tangent_aval())
+        placed.append(tangent)
+    return list(outs), placed
 
 
 def linearized_results(
@@ -123,7 +127,7 @@ def linearized_results(
     if not is_list(result) or len(result) != 3:
         invalid_result(prim, kind, rule, f"returned {described(result)}")
     outs, linear, out_mask = result
-    out_avals, _ = infer(prim, avals, params)
+    out_avals = infer(prim, avals, params)[0]
     n = len(out_avals)
     outs = check_count(prim, kind, rule, outs, n, "results")
     out_mask = check_count(prim, kind, rule, out_mask, n, "marks of results")
@@ -167,6 +171,7 @@ def cotangents(
             actual = typeof(ct)
             expected = aval if actual.dtype == aval.dtype else aval.tangent_aval()
             check_like(prim, kind, rule, actual, expected, f"a cotangent for operand {i}")
+            ct = placed_like(ct, expected)
         checked.append(ct)
     return checked
 

@@ -8,9 +8,10 @@ from typing import Any
 from .._base import source
 from .._base.config import state
 from .._ir import rules as rule_kinds
+from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, Var
 from .._ir.rule_results import check_count, code_of
-from .._trace.core import bind_on, call_on, typeof
+from .._trace.core import bind_on, call_on, placed_like, typeof
 from .._trace.interpret import EquationContext
 from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
@@ -187,7 +188,11 @@ def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Seq
         avals = [v.aval for v in eqn.invars]
         result = direct(cts, values, linear_args, avals, **params)
         kind = rule_kinds.transpose_direct
-        return list(check_count(prim, kind, direct, result, len(avals), "cotangents of operands"))
+        cotangents = check_count(prim, kind, direct, result, len(avals), "cotangents of operands")
+        return [
+            placed_like(c, a) if c is not None and type(a) is ShapedArray else c
+            for c, a in zip(cotangents, avals)
+        ]
     avals = tuple(
         v.aval if is_lin else typeof(x) for v, x, is_lin in zip(eqn.invars, values, linear_args)
     )

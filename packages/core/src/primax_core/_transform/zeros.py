@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from .._ir import dtypes
-from .._ir.avals import ShapedArray
+from .._ir.avals import ShapedArray, unplaced
 from .._ir.primitive import Primitive
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._trace import structural
@@ -90,6 +90,9 @@ def zeros(aval: ShapedArray) -> Any:
     """An array of zeros of an aval."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
+    placement = aval.placement
+    if placement is not unplaced:
+        return placement.cast(structural.zeros(aval.update(placement=unplaced)))
     return structural.zeros(aval)
 
 

@@ -8,6 +8,7 @@ versioned by :data:`API_VERSION`:
 - :mod:`~primax_core.extend.lowering`: helpers for lowering rules;
 - :mod:`~primax_core.extend.references`: primitives and indices of references, views;
 - :mod:`~primax_core.extend.native`: native functions, callbacks, absent devices;
+- :mod:`~primax_core.extend.placements`: types that say how values are divided over devices;
 - :mod:`~primax_core.extend.runtime`: operands, compiled library functions, devices, caches;
 - :mod:`~primax_core.extend.portable_modules`: functions as bytes;
 - :mod:`~primax_core.extend.dimensions`: sizes that may be symbolic.
@@ -84,6 +85,7 @@ from .._ir.rules import jvp as jvp
 from .._ir.rules import linearize as linearize
 from .._ir.rules import lower as lower
 from .._ir.rules import memory_kinds as memory_kinds
+from .._ir.rules import place as place
 from .._ir.rules import partial_eval as partial_eval
 from .._ir.rules import run_jaxprs as run_jaxprs
 from .._ir.rules import trace_rule as trace_rule
@@ -200,6 +202,7 @@ _MODULES: _Final = (
     "fast_path",
     "lowering",
     "native",
+    "placements",
     "portable_modules",
     "references",
     "runtime",

@@ -13,7 +13,10 @@ from .._trace.staging import stage
 from .trigonometric import sin
 
 call_exported_p: Final = Primitive(
-    "call_exported", multiple_results=True, cache_on=lambda params: params["exported"].cache
+    "call_exported",
+    multiple_results=True,
+    cache_on=lambda params: params["exported"].cache,
+    applies_jaxprs=False,
 )
 
 _NO_BATCHES = (

@@ -108,7 +108,10 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
 # Any function
 
 reduce_p: Final = Primitive(
-    "reduce", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+    "reduce",
+    multiple_results=True,
+    cache_on=lambda params: params["jaxpr"].cache,
+    applies_jaxprs=False,
 )
 
 _MONOIDS: Final[dict[Callable, tuple[Callable, Callable]]] = {

@@ -19,7 +19,9 @@ from .reduce_any import region
 from .windows import reduce_window_shape_tuple, with_mapped_axis
 
 select_and_scatter_p: Final = Primitive(
-    "select_and_scatter", cache_on=lambda params: params["scatter_jaxpr"].cache
+    "select_and_scatter",
+    cache_on=lambda params: params["scatter_jaxpr"].cache,
+    applies_jaxprs=False,
 )
 
 

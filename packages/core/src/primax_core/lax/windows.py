@@ -44,7 +44,10 @@ Padding = str | Sequence[tuple[int, int]]
 Window = dict[str, Any]
 
 reduce_window_p: Final = Primitive(
-    "reduce_window", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
+    "reduce_window",
+    multiple_results=True,
+    cache_on=lambda params: params["jaxpr"].cache,
+    applies_jaxprs=False,
 )
 reduce_window_sum_p: Final = Primitive("reduce_window_sum")
 reduce_window_max_p: Final = Primitive("reduce_window_max")

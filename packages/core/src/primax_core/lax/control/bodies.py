@@ -118,9 +118,9 @@ def check_carry(
     lines = [
         f"the input carry {'component ' if path else ''}{name}{path} has type "
         f"{a.strip_weak_type()} but the corresponding output carry component has type "
-        f"{b.strip_weak_type()}, so the {differing(a, b)} do not match"
+        f"{b.strip_weak_type()}, so {difference(a, b)}"
         for path, a, b in zip(leaf_paths(in_tree), in_avals, out_avals)
-        if a.shape != b.shape or a.dtype != b.dtype
+        if a.shape != b.shape or a.dtype != b.dtype or a.placement is not b.placement
     ]
     if lines:
         raise TypeError(
@@ -137,11 +137,14 @@ def sentences(lines: Sequence[str]) -> str:
     return ";\n".join(f"  * {line}" for line in lines) + "."
 
 
-def differing(a: ShapedArray, b: ShapedArray) -> str:
-    """The difference between two types: ``shapes``, ``dtypes`` or both."""
-    if a.shape != b.shape and a.dtype != b.dtype:
-        return "shapes and dtypes"
-    return "shapes" if a.shape != b.shape else "dtypes"
+def difference(a: ShapedArray, b: ShapedArray) -> str:
+    """The difference between two types, as the end of a sentence."""
+    parts = ["shapes"] * (a.shape != b.shape) + ["dtypes"] * (a.dtype != b.dtype)
+    if parts:
+        return f"the {' and '.join(parts)} do not match"
+    from ..._ir.placed_types import difference as of_placements
+
+    return of_placements(a, b)
 
 
 def structure_differences(a: Any, b: Any, path: str = "") -> list[tuple[str, str, str, str]]:

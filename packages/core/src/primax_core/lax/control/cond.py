@@ -47,7 +47,7 @@ from ..conversion import convert, convert_element_type
 from ..elementwise import scalar_of
 from ..selection import clamp, select_n
 from ..stopping import cut_off
-from .bodies import Body, differing, leaf_paths, sentences, structure_differences, trace_body
+from .bodies import Body, difference, leaf_paths, sentences, structure_differences, trace_body
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -238,12 +238,13 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
             problem = f"{what} branches must have equal output types but they differ."
             mend = "have equal output types"
             for path, x, y in zip(leaf_paths(b.out_tree), first.jaxpr.out_avals, b.jaxpr.out_avals):
-                if x.shape != y.shape or x.dtype != y.dtype:
+                same_shape = x.shape == y.shape and x.dtype == y.dtype
+                if not same_shape or x.placement is not y.placement:
                     at = f" at path {path}" if path else ""
                     lines.append(
                         f"the output of {first_name}{at} has type {x.strip_weak_type()} but the "
-                        f"corresponding output of {name} has type {y.strip_weak_type()}, so the "
-                        f"{differing(x, y)} do not match"
+                        f"corresponding output of {name} has type {y.strip_weak_type()}, so "
+                        f"{difference(x, y)}"
                     )
         if lines:
             raise TypeError(

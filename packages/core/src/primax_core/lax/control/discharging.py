@@ -208,7 +208,7 @@ def batch_discharged(
         numbers.setdefault(id(a), len(numbers)) if is_ref(t) else None for a, t in zip(args, avals)
     )
     examples = [
-        t if d is None else t.update(shape=(*t.shape[:d], *t.shape[d + 1 :]))
+        t if d is None else t.without_axis(d)
         for t, d in zip((t.inner_aval if is_ref(t) else t for t in avals), dims)
     ]
 

@@ -109,7 +109,7 @@ def scan(
     if state.disable_jit and state.trace is None:
         return _python_scan(f, init, xs_leaves, xs_tree, n, reverse)
     xs_avals = [typeof(x) for x in xs_leaves]
-    x_avals = [a.update(shape=a.shape[1:]) for a in xs_avals]
+    x_avals = [a.without_axis(0) for a in xs_avals]
     in_tree = _flatten((init, _unflatten(xs_tree, x_avals)))[1]
 
     def traced(avals):
@@ -246,8 +246,8 @@ def _abstract(*avals, jaxpr, length, num_carry, **_):
 def _check(*avals, jaxpr, length, num_consts, num_carry, **_):
     consts, carry, xs = _split(list(avals), num_consts, num_carry)
     for x in xs:
-        check_types("a stacked argument", [x], [stacked(x.update(shape=x.shape[1:]), length)])
-    slices = [x.update(shape=x.shape[1:]) for x in xs]
+        check_types("a stacked argument", [x], [stacked(x.without_axis(0), length)])
+    slices = [x.without_axis(0) for x in xs]
     check_types("arguments of the body", [*consts, *carry, *slices], jaxpr.in_avals)
     check_types("carries of the body", jaxpr.out_avals[:num_carry], carry)
 
@@ -259,7 +259,7 @@ def _effects(*avals, jaxpr, **_):
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     """The type of ``length`` stacked values of a type."""
-    return aval.update(shape=(length, *aval.shape))
+    return aval.with_axis(0, length)
 
 
 # Lowering

@@ -185,8 +185,8 @@ def _thomas(dl: Any, d: Any, du: Any, b: Any, perturb: bool) -> Array:
         x = sub(x, mul(ratio, below))
         return x, x
 
-    last = zeros(typeof(right).update(shape=typeof(right).shape[1:]))
-    first = zeros(typeof(main).update(shape=typeof(main).shape[1:]))
+    last = zeros(typeof(right).without_axis(0))
+    first = zeros(typeof(main).without_axis(0))
     _, rows = scan(eliminate, (first, last), (low, main, high, right))
     _, x = scan(substitute, last, rows, reverse=True)
     return transpose_axes(x, (*range(1, n + 1), 0, n + 1))

@@ -1,0 +1,47 @@
+"""The placement of types that say nothing of the division of values over devices.
+
+Those that do are in ``placed_types``, which is loaded with the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+Casts = Sequence["Callable[[Any], Any] | None"]
+"""For each operand a function that it passes before the operation, or ``None``."""
+
+
+class Unplaced:
+    """The placement of values of which nothing is said; its one instance is :data:`unplaced`."""
+
+    __slots__ = ()
+
+    is_fully_replicated = True
+
+    @property
+    def sharding(self) -> Unplaced:
+        """Itself."""
+        return self
+
+    def cast(self, x: Any) -> Any:
+        """The value without its placement."""
+        aval = getattr(x, "aval", None)
+        return aval.placement.uncast(x) if is_placed(aval) else x
+
+    def _placement(self, ndim: int) -> Unplaced:
+        return self
+
+    def __repr__(self) -> str:
+        return "unplaced"
+
+    def __reduce__(self) -> str:
+        return "unplaced"
+
+
+unplaced: Final = Unplaced()
+
+
+def is_placed(aval: Any) -> bool:
+    """Return True if a type says how its values are divided over devices."""
+    return getattr(aval, "placement", unplaced) is not unplaced  # tokens have none
