@@ -78,7 +78,7 @@ portable register_cache started_clients unregister_internal_path
 ADDED_IN_1_4 = """
 FastPath NamedEffect RuleResultError as_result bounded_cache close_over custom_jvp_call_p
 custom_vjp_call_p custom_vmap_call_p evaluate_scalars impl invalid_result jit_p live_eqns locate
-map_jaxprs nbytes one_call partial_eval place remat_p requires run_jaxprs staged summarize_function
+map_jaxprs nbytes one_call partial_eval remat_p requires run_jaxprs staged summarize_function
 total_bytes trace_rule transpose_direct transpose_jaxpr
 """.split()
 RENAMED_IN_1_4 = {
@@ -92,7 +92,7 @@ RENAMED_IN_1_4 = {
 }
 
 
-ADDED_IN_1_5 = {"devices"}
+ADDED_IN_1_5 = {"devices", "place"}
 
 WITHDRAWN_IN_1_4 = ("compiling", "mlir", "portable", "shaped")
 OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "taylor")
