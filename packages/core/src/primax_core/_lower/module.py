@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,7 @@ class LoweringContext:
         (:meth:`tokens`, :meth:`take_tokens`).
       mark: a suffix of the name of each equation's operations, by which ``explain`` finds them.
       sharding: the placement of the executable, if it is known.
+      axes: the mesh of the current manual region, a ``MeshAxes``; ``None`` outside of one.
       symbolic: the jaxpr has symbolic dimensions (see ``_lower.shaped``).
       body, bodies: the current jaxpr and all lowered ones, for :mod:`_lower.locations`.
     """
@@ -69,7 +70,7 @@ class LoweringContext:
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts",
-        "token", "mark", "sharding", "symbolic", "body", "bodies", "_rules", "_inlined",
+        "token", "mark", "sharding", "symbolic", "axes", "body", "bodies", "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +89,7 @@ class LoweringContext:
         self.token: ir.Value | None = None
         self.mark: Callable[[Any], str] | None = None
         self.symbolic = False
+        self.axes: Any = None
         self.body: Body | None = None
         self.bodies: list[Body] = []
         self._rules: dict[Any, Callable] = {}
@@ -154,6 +156,36 @@ class LoweringContext:
         )
         return self.call_jaxpr(jaxpr, name, values)
 
+    def manual(
+        self,
+        jaxpr: Jaxpr,
+        values: Sequence[ir.Value],
+        sizes: Mapping[Any, int],
+        names: Sequence[Any],
+        in_shardings: Sequence[str],
+        out_shardings: Sequence[str],
+    ) -> list[ir.Value]:
+        """Lower a jaxpr of the parts of one position along some axes of a mesh.
+
+        Args:
+          values: whole operands; the arguments of the jaxpr are their parts.
+          sizes: all axes of the mesh, in the order of its partitions.
+          names: the axes that become manual; inside of another region, axes that are not yet.
+          in_shardings, out_shardings: the division of operands and results, as Shardy's attributes
+            with the mesh in place (``Sharding._sdy``). Their dimensions must be open (``{?}``) if
+            some axes of the mesh remain free.
+
+        Returns:
+          The whole results, of the types of the current equation's results.
+        """
+        from .axes import manual_computation
+
+        return manual_computation(self, jaxpr, values, sizes, names, in_shardings, out_shardings)
+
+    def constant_of(self, const: Any) -> ir.Value:
+        """The value of a constant of a jaxpr."""
+        return _const_value(self, const, const.aval)
+
     def tokens(self, effects: frozenset) -> list[ir.Value]:
         """The token operands and results of an operation with these effects: one or none."""
         if not are_ordered(effects):
@@ -179,10 +211,11 @@ class LoweringContext:
           jaxpr. With ordered effects, a token precedes all arguments and all results.
         """
         consts = self.passed_consts(jaxpr)
-        function = self.functions.get(jaxpr)
+        key = jaxpr if self.axes is None else (jaxpr, self.axes)
+        function = self.functions.get(key)
         if function is None:
             function = _private_function(self, jaxpr, self.unique(name), consts)
-            self.functions[jaxpr] = function
+            self.functions[key] = function
         callee = ir.FlatSymbolRefAttr.get(function.name.value, context=context)
         operands = [_const_value(self, c, c.aval) for c in consts.values()] if consts else []
         return function.type.results, callee, operands

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._ir.primitive import Primitive
+
+if TYPE_CHECKING:
+    from .axis_owners import AxisOwner
 
 
 class _AxisEnv(threading.local):
     def __init__(self):
         self.sizes: dict[Any, int] = {}
+        self.owners: dict[Any, AxisOwner] = {}  # of axes that are not vmap's, innermost last
         self.key: tuple = ()
 
 
@@ -24,14 +29,40 @@ def extend_axis_env(name: Any, size: int):
     if name is None:
         yield
         return
-    saved, saved_key = axis_env.sizes, axis_env.key
     names = name if isinstance(name, tuple) else (name,)
-    axis_env.sizes = {**saved, **dict.fromkeys(names, size)}
-    axis_env.key = tuple(axis_env.sizes.items())
+    with named_axes(dict.fromkeys(names, size)):
+        yield
+
+
+@contextmanager
+def named_axes(sizes: Mapping[Any, int], owner: AxisOwner | None = None) -> Iterator[None]:
+    """Context manager that binds named axes.
+
+    Args:
+      sizes: the size of each axis.
+      owner: binds the collectives over these axes; ``None`` for axes of ``vmap``. Owners are part
+        of the keys of traced functions: equal owners must be equal objects.
+    """
+    saved = axis_env.sizes, axis_env.owners, axis_env.key
+    axis_env.sizes = {**axis_env.sizes, **sizes}
+    if owner is not None or axis_env.owners:
+        owners = {n: o for n, o in axis_env.owners.items() if n not in sizes}
+        axis_env.owners = owners if owner is None else {**owners, **dict.fromkeys(sizes, owner)}
+    axis_env.key = (*axis_env.sizes.items(), *axis_env.owners.items())
     try:
         yield
     finally:
-        axis_env.sizes, axis_env.key = saved, saved_key
+        axis_env.sizes, axis_env.owners, axis_env.key = saved
+
+
+def owner_of(names: Sequence[Any]) -> AxisOwner | None:
+    """The owner of the innermost of some axes; ``None`` if all are axes of ``vmap``."""
+    owners = axis_env.owners
+    if owners:
+        for name in reversed(owners):
+            if name in names:
+                return owners[name]
+    return None
 
 
 def axes_in_scope() -> dict[Any, int]:

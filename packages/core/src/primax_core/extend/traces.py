@@ -16,7 +16,12 @@ from .._engine.custom_jvp import (
 )
 from .._engine.custom_vjp import CustomVJP as CustomVJP, PerturbedValue as PerturbedValue
 from .._engine.jit_cache import trace_function as _trace_function
-from .._trace.axes import axes_in_scope as axes_in_scope
+from .._trace.axes import (
+    axes_in_scope as axes_in_scope,
+    named_axes as named_axes,
+    owner_of as owner_of,
+)
+from .._trace.axis_owners import AxisOwner as AxisOwner
 from .._trace.core import (
     Trace as Trace,
     Tracer as Tracer,

@@ -1,14 +1,13 @@
 """Collectives: operations over named axes.
 
-Over an axis that ``vmap`` maps, they become ordinary operations on the whole batch. Collectives
-over mesh axes are implemented by the distributed wheel.
+Over an axis that ``vmap`` maps, they become ordinary operations on the whole batch. Over the axes
+of a mesh, their owner (``AxisOwner``) binds them, and ``mesh_collectives`` lowers them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -18,11 +17,22 @@ from .._ir.effects import NamedAxisEffect
 from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, i32, samples, u8
 from .._ir.symbolic_dims import is_symbolic_dim
-from .._trace.axes import axis_size_in_scope
+from .._trace.axes import axis_size_in_scope, owner_of
 from .._trace.core import typeof
 from .._transform.batching import Axis, at_front, batch_of
 from .._transform.zeros import Zero, instantiate
 from .arithmetic import add, div, mul
+from .axis_binding import (
+    AxisName,
+    Groups,
+    are_joint,
+    axis_size as axis_size,
+    bind,
+    bind_reduction,
+    checked_groups,
+    group_size,
+    names_of,
+)
 from .broadcasting import broadcast_in_dim, iota
 from .conversion import convert_element_type
 from .elementwise import scalar_like
@@ -31,9 +41,6 @@ from .permuting import transpose as transpose_array
 from .reducing import reduce_max, reduce_min, reduce_sum
 from .reshaping import reshape
 from .slicing import index_in_dim
-
-AxisName = Any
-Groups: TypeAlias = Sequence[Sequence[int]] | None
 
 psum_p: Final = Primitive("psum", multiple_results=False)
 pmax_p: Final = Primitive("pmax")
@@ -45,32 +52,15 @@ reduce_scatter_p: Final = Primitive("reduce_scatter")
 axis_index_p: Final = Primitive("axis_index")
 
 
-def names_of(axis_name: AxisName) -> tuple[Any, ...]:
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
-
-
-def axis_size(axis_name: AxisName) -> int:
-    """Size of a named axis; for several axes, the product of their sizes."""
-    return math.prod([axis_size_in_scope(n) for n in names_of(axis_name)])
-
-
 def axis_index(axis_name: AxisName) -> Any:
     """Index along a named axis, a scalar int32."""
     names = names_of(axis_name)
     index: Any = None
     for n in names:
         size = axis_size_in_scope(n)
-        here = axis_index_p.bind(axis_name=n)
+        here = bind(axis_index_p, (), (n,))
         index = here if index is None else add(mul(index, np.int32(size)), here)
     return index
-
-
-def check_groups(groups: Groups) -> None:
-    if groups is not None:
-        raise NotImplementedError(
-            "axis_index_groups are not supported over axes of vmap; reshape the axis and name the "
-            "parts instead"
-        )
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
@@ -83,16 +73,16 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
     [0.25, 0.75]
     """
-    check_groups(axis_index_groups)
     names = names_of(axis_name)
     size = axis_size(names)
+    groups = checked_groups("psum", axis_index_groups, names)
 
     def one(leaf):
         if isinstance(leaf, (int, float, complex)) and not isinstance(leaf, bool):
-            return leaf * size
+            return leaf * (group_size("psum of a number", groups) if groups else size)
         if typeof(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
-        return psum_p.bind(leaf, axes=names, axis_index_groups=None)
+        return bind_reduction(psum_p, leaf, names, groups)
 
     return pytree.tree_map(one, x)
 
@@ -100,6 +90,9 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Mean over a named axis."""
     size = axis_size(axis_name)
+    if axis_index_groups is not None:
+        groups = checked_groups("pmean", axis_index_groups, names_of(axis_name))
+        size = group_size("pmean", groups)
     return pytree.tree_map(
         lambda s: _divide(s, size), psum(x, axis_name, axis_index_groups=axis_index_groups)
     )
@@ -117,20 +110,18 @@ def _divide(x, n: int):
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Maximum over a named axis. It has no derivative."""
-    check_groups(axis_index_groups)
-    axis_size(axis_name)
-    return pytree.tree_map(
-        lambda v: pmax_p.bind(v, axes=names_of(axis_name), axis_index_groups=None), x
-    )
+    names = names_of(axis_name)
+    axis_size(names)
+    groups = checked_groups("pmax", axis_index_groups, names)
+    return pytree.tree_map(lambda v: bind_reduction(pmax_p, v, names, groups), x)
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Minimum over a named axis. It has no derivative."""
-    check_groups(axis_index_groups)
-    axis_size(axis_name)
-    return pytree.tree_map(
-        lambda v: pmin_p.bind(v, axes=names_of(axis_name), axis_index_groups=None), x
-    )
+    names = names_of(axis_name)
+    axis_size(names)
+    groups = checked_groups("pmin", axis_index_groups, names)
+    return pytree.tree_map(lambda v: bind_reduction(pmin_p, v, names, groups), x)
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
@@ -142,9 +133,8 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
             raise ValueError(f"ppermute {what} must be unique, got {perm}")
         if any(not 0 <= i < size for i in part):
             raise ValueError(f"ppermute {what} must lie in [0, {size}), got {perm}")
-    return pytree.tree_map(
-        lambda v: ppermute_p.bind(v, axis_name=names_of(axis_name), perm=pairs), x
-    )
+    names = names_of(axis_name)
+    return pytree.tree_map(lambda v: bind(ppermute_p, (v,), names, perm=pairs), x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -182,22 +172,23 @@ def all_gather(
         raise ValueError(
             f"Got unexpected `to` value {to!r} for all_gather; it is one of {_GATHERED}"
         )
-    check_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    names = names_of(axis_name)
+    size = axis_size(names)
+    groups = checked_groups("all_gather", axis_index_groups, names, equal=True)
+    size = size if groups is None else len(groups[0])
 
     def one(v):
         rank = typeof(v).ndim + (0 if tiled else 1)
-        names = names_of(axis_name)
-        if len(names) > 1:
+        if not are_joint(names):
             from . import several_axes
 
             return several_axes.all_gather(
-                lambda x, name, a, tiled: all_gather(x, name, axis=a, tiled=tiled),
+                lambda x, name, a, tiled: all_gather(x, name, axis=a, tiled=tiled, to=to),
                 v, names, axis % rank if rank else 0, tiled,
             )  # fmt: skip
-        return all_gather_p.bind(
-            v, all_gather_dimension=axis % rank if rank else 0, axis_name=names_of(axis_name),
-            axis_index_groups=None, axis_size=size, tiled=tiled,
+        return bind(
+            all_gather_p, (v,), names, to, all_gather_dimension=axis % rank if rank else 0,
+            axis_index_groups=groups, axis_size=size, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
@@ -208,8 +199,10 @@ def all_to_all(
     axis_index_groups: Groups = None, tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Split along one axis, send a part to each index, and join received parts along another."""
-    check_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    names = names_of(axis_name)
+    size = axis_size(names)
+    groups = checked_groups("all_to_all", axis_index_groups, names, equal=True)
+    size = size if groups is None else len(groups[0])
 
     def one(v):
         aval = typeof(v)
@@ -224,17 +217,17 @@ def all_to_all(
                 f"x.shape[split_axis], but they are {size} and {aval.shape[split_axis]} "
                 "respectively."
             )
-        names = names_of(axis_name)
-        if len(names) > 1:
+        if not are_joint(names):
             from . import several_axes
 
             return several_axes.all_to_all(
                 all_to_all, v, names, [axis_size(n) for n in names], split_axis % aval.ndim,
                 concat_axis % aval.ndim, tiled,
             )  # fmt: skip
-        return all_to_all_p.bind(
-            v, split_axis=split_axis % aval.ndim, concat_axis=concat_axis % aval.ndim,
-            axis_name=names_of(axis_name), axis_index_groups=None, axis_size=size, tiled=tiled,
+        return bind(
+            all_to_all_p, (v,), names, split_axis=split_axis % aval.ndim,
+            concat_axis=concat_axis % aval.ndim, axis_index_groups=groups, axis_size=size,
+            tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
@@ -250,8 +243,10 @@ def psum_scatter(
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Sum over a named axis; each index receives its part along ``scatter_dimension``."""
-    check_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    names = names_of(axis_name)
+    size = axis_size(names)
+    groups = checked_groups("psum_scatter", axis_index_groups, names, equal=True)
+    size = size if groups is None else len(groups[0])
 
     def one(v):
         n = typeof(v).shape[scatter_dimension]
@@ -260,17 +255,16 @@ def psum_scatter(
                 f"psum_scatter: axis {scatter_dimension} of size {n} cannot be divided over the "
                 f"named axis {axis_name} of size {size}"
             )
-        names = names_of(axis_name)
-        if len(names) > 1:
+        if not are_joint(names):
             from . import several_axes
 
             return several_axes.psum_scatter(
                 lambda x, name, d, tiled: psum_scatter(x, name, scatter_dimension=d, tiled=tiled),
                 v, names, [axis_size(n) for n in names], scatter_dimension % typeof(v).ndim, tiled,
             )  # fmt: skip
-        return reduce_scatter_p.bind(
-            v, axis_name=names_of(axis_name), axis_index_groups=None, axis_size=size,
-            scatter_dimension=scatter_dimension, tiled=tiled,
+        return bind(
+            reduce_scatter_p, (v,), names, axis_index_groups=groups, axis_size=size,
+            scatter_dimension=scatter_dimension % typeof(v).ndim, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
@@ -316,7 +310,12 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """
     if to not in _CAST:
         raise ValueError(f"Got unexpected `to` value. Allowed `to` values are: {_CAST}, got {to!r}")
-    axis_size(axis_name)
+    names = names_of(axis_name)
+    axis_size(names)
+    for owner in dict.fromkeys(owner_of((n,)) for n in names):
+        if owner is not None:
+            part = tuple([n for n in names if owner_of((n,)) is owner])
+            x = pytree.tree_map(lambda v, o=owner, p=part: o.cast(v, p, to), x)
     return x
 
 
@@ -379,10 +378,23 @@ def unbound(ctx: Any, *_: Any, **params: Any) -> NoReturn:
     )
 
 
+def lower_over_mesh(prim: Primitive) -> None:
+    """Add the lowering rule of a collective: over the axes of a mesh, in a manual region."""
+
+    @prim.rule(lower)
+    def _lower(ctx, *values, **params):
+        names = names_of(params.get("axis_name", params.get("axes")))
+        if ctx.axes is None or not ctx.axes.manual.issuperset(names):
+            unbound(ctx, **params)
+        from .mesh_collectives import EMITTED
+
+        return EMITTED[prim](ctx, *values, **params)
+
+
 for _p in (
     psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p, axis_index_p,
 ):  # fmt: skip
-    _p.rule(lower)(unbound)
+    lower_over_mesh(_p)
 
 
 # Derivatives: all collectives except the maxima and minima are linear

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.effects import NamedAxisEffect
-from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, transpose
+from .._ir.primitive import Primitive, abstract, batch, effects, jvp, transpose
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -17,9 +17,10 @@ from .._trace.typing import ArrayLike
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.zeros import Zero, instantiate, is_linear, zeros
 from .arithmetic import add, max, sub
+from .axis_binding import axis_size, bind, checked_groups, names_of
 from .bitwise import bitwise_and
 from .broadcasting import broadcast_in_dim, broadcasted_iota, full_like
-from .collectives import all_to_all, axis_size, check_groups, names_of, unbound
+from .collectives import all_to_all, lower_over_mesh
 from .comparison import eq, ge, lt
 from .conversion import convert_element_type
 from .gathering import gather
@@ -70,8 +71,10 @@ def ragged_all_to_all(
     >>> vmap(send, axis_name="i")(x, out, here, one, there, one).tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
-    check_groups(axis_index_groups)
-    size = axis_size(axis_name)
+    names = names_of(axis_name)
+    size = axis_size(names)
+    groups = checked_groups("ragged_all_to_all", axis_index_groups, names, equal=True)
+    size = size if groups is None else len(groups[0])
     for name, x in zip(_INDICES, (input_offsets, send_sizes, output_offsets, recv_sizes)):
         aval = typeof(x)
         if not dtypes.issubdtype(aval.dtype, np.integer):
@@ -88,10 +91,7 @@ def ragged_all_to_all(
             )
     indices = (input_offsets, send_sizes, output_offsets, recv_sizes)
     _check_types(typeof(operand), typeof(output), [typeof(i) for i in indices])
-    return ragged_all_to_all_p.bind(
-        operand, output, *indices,
-        axis_name=names_of(axis_name), axis_index_groups=None,
-    )  # fmt: skip
+    return bind(ragged_all_to_all_p, (operand, output, *indices), names, axis_index_groups=groups)
 
 
 @ragged_all_to_all_p.rule(abstract)
@@ -123,7 +123,7 @@ def _effects(*avals, axis_name, axis_index_groups):
     return frozenset(NamedAxisEffect(n) for n in axis_name)
 
 
-ragged_all_to_all_p.rule(lower)(unbound)
+lower_over_mesh(ragged_all_to_all_p)
 
 
 @ragged_all_to_all_p.rule(jvp)
@@ -141,8 +141,11 @@ def _transpose(
     rest = [None] * 4
     if type(ct) is Zero:
         return [None, None, *rest]
-    name = params["axis_name"]
-    there = [all_to_all(x, name[0], 0, 0, tiled=True) for x in (output_offsets, input_offsets)]
+    name, groups = params["axis_name"], params["axis_index_groups"]
+    there = [
+        all_to_all(x, name, 0, 0, axis_index_groups=groups, tiled=True)
+        for x in (output_offsets, input_offsets)
+    ]
     cotangents: list[Any] = [None, None]
     if is_linear(operand):
         cotangents[0] = ragged_all_to_all_p.bind(
@@ -182,36 +185,47 @@ def _batch(axis, args, dims, *, axis_name, axis_index_groups):
 
 def _exchanged(operand, output, input_offsets, send_sizes, output_offsets):
     """The exchange of a whole batch: a gather of the received element of each output index."""
+    n = typeof(operand).shape[0]
+    per = typeof(input_offsets).shape[1] // n
+    indices = (
+        reshape(convert_element_type(x, np.int32), (n, n, per))
+        for x in (input_offsets, send_sizes, output_offsets)
+    )
+    return received(operand, output, *indices)
+
+
+def received(operand: Any, output: Any, start: Any, size: Any, put: Any) -> Any:
+    """What some indices of the axis receive from all.
+
+    Args:
+      operand: ``[n, m, ...]``, the operands of all ``n`` senders.
+      output: ``[k, width, ...]``, the arrays of ``k`` receivers.
+      start, size, put: ``i32[n, k, per]``: the slices that each sender sends to each receiver.
+    """
     n, m = typeof(operand).shape[:2]
     width = typeof(output).shape[1]
-    per = typeof(input_offsets).shape[1] // n
-    # [source, destination, slice, output index]
-    full = (n, n, per, width)
-
-    def spread(x):
-        x = reshape(convert_element_type(x, np.int32), (n, n, per))
-        return broadcast_in_dim(x, full, (0, 1, 2))
-
-    start, size, put = map(spread, (input_offsets, send_sizes, output_offsets))
+    _, k, per = typeof(start).shape
+    full = (n, k, per, width)  # sender, receiver, slice, output index
+    start, size, put = (broadcast_in_dim(x, full, (0, 1, 2)) for x in (start, size, put))
     step = sub(broadcasted_iota(np.int32, full, 3), put)
     arrives = bitwise_and(ge(step, full_like(step, 0)), lt(step, size))
     first = broadcasted_iota(np.int32, full, 0) * np.int32(m)
     element = add(add(first, start), step)
     chosen = reduce_max(select_n(arrives, full_like(element, -1), element), (0, 2))
-    rows = reshape(operand, (n * m, *typeof(operand).shape[2:]))
     if not m:
         return output
+    rows = reshape(operand, (n * m, *typeof(operand).shape[2:]))
     tail = typeof(operand).shape[2:]
     numbers = GatherDimensionNumbers(tuple(range(2, 2 + len(tail))), (0,), (0,))
-    received = gather(
+    values = gather(
         rows,
         expand_dims(max(chosen, full_like(chosen, 0)), (2,)),
         numbers,
         (1, *tail),
         mode=GatherScatterMode.CLIP,
     )
-    mask = broadcast_in_dim(ge(chosen, full_like(chosen, 0)), typeof(received).shape, (0, 1))
-    return select_n(mask, output, received)
+    mask = broadcast_in_dim(ge(chosen, full_like(chosen, 0)), typeof(values).shape, (0, 1))
+    return select_n(mask, output, values)
 
 
 @ragged_all_to_all_p.rule(samples)

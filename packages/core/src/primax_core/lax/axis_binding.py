@@ -1,0 +1,89 @@
+"""Named axes of collectives: their sizes and groups, and binding by the owner of the axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from .._ir.primitive import Primitive
+from .._trace.axes import axis_env, axis_size_in_scope, owner_of
+
+AxisName = Any
+Groups: TypeAlias = Sequence[Sequence[int]] | None
+
+
+def names_of(axis_name: AxisName) -> tuple[Any, ...]:
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """Size of a named axis; for several axes, the product of their sizes."""
+    return math.prod([axis_size_in_scope(n) for n in names_of(axis_name)])
+
+
+def checked_groups(
+    what: str, groups: Groups, names: tuple[Any, ...], equal: bool = False
+) -> tuple[tuple[int, ...], ...] | None:
+    """Groups of indices along some axes, as a tuple.
+
+    Args:
+      equal: the groups must have equal sizes.
+
+    Raises:
+      NotImplementedError: an axis is mapped by ``vmap``.
+      ValueError: the groups do not contain each index once, or differ in size.
+    """
+    if groups is None:
+        return None
+    if any(owner_of((n,)) is None for n in names):
+        raise NotImplementedError(
+            "axis_index_groups are not supported over axes of vmap; reshape the axis and name the "
+            "parts instead"
+        )
+    listed = tuple([tuple([int(i) for i in g]) for g in groups])
+    size = axis_size(names)
+    if sorted(i for g in listed for i in g) != list(range(size)):
+        raise ValueError(
+            f"{what}: axis_index_groups must cover all indices exactly once: the indices 0 to "
+            f"{size - 1} of the axes {names}, got {groups}"
+        )
+    if equal and len({len(g) for g in listed}) > 1:
+        raise ValueError(f"{what}: axis_index_groups must have equal sizes, got {groups}")
+    return listed
+
+
+def bind(
+    prim: Primitive, args: tuple[Any, ...], names: tuple[Any, ...], to: str = "varying",
+    **params: Any,
+) -> Any:  # fmt: skip
+    """Bind a collective over axes, by their owner if they have one."""
+    if prim.name in ("psum", "pmax", "pmin"):
+        params["axes"] = names
+    else:
+        params["axis_name"] = names[0] if prim.name == "axis_index" else names
+    owner = owner_of(names)
+    return prim.bind(*args, **params) if owner is None else owner.bind(prim, args, params, to)
+
+
+def bind_reduction(prim: Primitive, x: Any, names: tuple[Any, ...], groups: Any) -> Any:
+    """A reduction over axes of different owners: over those of one owner after the other."""
+    if not axis_env.owners or len({id(owner_of((n,))) for n in names}) == 1:
+        return bind(prim, (x,), names, axis_index_groups=groups)
+    for owner in dict.fromkeys(owner_of((n,)) for n in names):
+        part = tuple(n for n in names if owner_of((n,)) is owner)
+        x = bind(prim, (x,), part, axis_index_groups=None)
+    return x
+
+
+def are_joint(names: tuple[Any, ...]) -> bool:
+    """Return True if one collective can act on all axes: they are not mapped by ``vmap``."""
+    owner = owner_of(names)
+    return len(names) == 1 or owner is not None and all(owner_of((n,)) is owner for n in names)
+
+
+def group_size(what: str, groups: Any) -> int:
+    """The size of groups, which must be equal."""
+    if len({len(g) for g in groups}) > 1:
+        raise ValueError(f"{what}: axis_index_groups must have equal sizes, got {groups}")
+    return len(groups[0])
