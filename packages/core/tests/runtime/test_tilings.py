@@ -38,6 +38,26 @@ def test_xlas_description_and_back(mesh_shape, axes):
     assert Tiling.of_xla(HloSharding.from_proto(xla.to_proto()), len(axes), n).key == tiling.key
 
 
+UNREDUCED = [
+    ((2, 4), [()], (0,), "{devices=[1,2,4]<=[8] last_tile_dims={unreduced, replicated}}"),
+    ((2, 4), [(1,), ()], (0,), "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dims={unreduced}}"),
+    ((2, 4), [], (0,), "{devices=[2,4]<=[8] last_tile_dims={unreduced, replicated}}"),
+    ((2, 4), [()], (0, 1), "{unreduced}"),
+    ((2, 2, 2), [(2,)], (1,), None),
+    ((1, 8), [(1,)], (0,), "{devices=[8]<=[8]}"),
+]
+
+
+@pytest.mark.parametrize("mesh_shape, axes, unreduced, text", UNREDUCED)
+def test_unreduced_axes(mesh_shape, axes, unreduced, text):
+    tiling = Tiling.along_mesh(mesh_shape, axes, unreduced)
+    xla = tiling.to_xla()
+    assert text is None or repr(xla) == text
+    assert tiling.partial == np.prod([mesh_shape[i] for i in unreduced])
+    assert Tiling.of_xla(xla, len(axes), 8).key == tiling.key
+    assert Tiling(tiling.tiles, tiling.order, tiling.partial).to_xla() == xla
+
+
 def test_axes_used_twice_are_refused():
     with pytest.raises(ValueError, match="divides two axes"):
         Tiling.along_mesh((2, 4), [(0,), (0,)])

@@ -31,7 +31,9 @@ class Sharding(ABC):
     - lowering uses `_sdy`.
 
     A subclass for several devices also defines `_replicated`, `_from_xla`, `_batched`, `_placement`
-    and `_of_placement`, whose defaults are those of one device.
+    and `_of_placement`, whose defaults are those of one device. One that may have no devices yet,
+    or is not determined by devices and tiling alone, defines `_equivalence`, `num_devices` and
+    `shard_shape`, too.
     """
 
     __slots__ = ("_by_rank", "__weakref__")
@@ -101,6 +103,10 @@ class Sharding(ABC):
         """The sharding over the same devices that a result's placement requires, or ``None``."""
         return None
 
+    def _equivalence(self, ndim: int) -> tuple[Any, ...]:
+        """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""
+        return self._devices, self.memory_kind, None, self._hlo_sharding(ndim)
+
     # Derived
 
     @property
@@ -140,11 +146,7 @@ class Sharding(ABC):
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Return True if both place an array of ``ndim`` axes equally."""
-        return self is other or (
-            self._devices == other._devices
-            and self.memory_kind == other.memory_kind
-            and self._hlo_sharding(ndim) == other._hlo_sharding(ndim)
-        )
+        return self is other or self._equivalence(ndim) == other._equivalence(ndim)
 
     def _jaxlib(self, ndim: int) -> Any:
         """jaxlib's sharding of arrays of ``ndim`` axes."""
