@@ -42,7 +42,7 @@ def test_wheels_are_loaded_on_first_use(name: str) -> None:
 def test_import_loads_no_optional_wheel() -> None:
     code = (
         "import sys, primax; dir(primax); "
-        "wheels = {f'primax_{w}' for w in ('interpreters', 'numpy', 'nn', 'scipy')};"
+        "wheels = {f'primax_{w}' for w in ('distributed', 'interpreters', 'numpy', 'nn', 'scipy')};"
         "assert not wheels & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

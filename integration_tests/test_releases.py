@@ -166,7 +166,7 @@ def test_the_smoke_program_has_the_examples_of_the_readme(acme):
 
 def test_an_unknown_wheel_is_named():
     assert release.find_wheel("core") is release.find_wheel("primax-core")
-    wheels = "core, interpreters, nn, "
+    wheels = "core, distributed, interpreters, nn, "
     with pytest.raises(ValueError, match=f"no wheel is called 'kernels'; there are {wheels}"):
         release.find_wheel("kernels")
 
@@ -221,6 +221,8 @@ def test_without_a_tag_the_table_names_the_commit(repository, tmp_path):
     assert only.commit == commit and not only.tagged and "last built" in only.label
     with pytest.raises(RuntimeError, match=r"no tag numpy-v\* .* numpy names no commit"):
         earlier.earlier("numpy")
+    write(tmp_path / "pyproject.toml", last_built(commit) + 'numpy = ""\n')
+    assert earlier.earlier("numpy") == ()
     write(tmp_path / "pyproject.toml", last_built("0123456"))
     with pytest.raises(RuntimeError, match="0123456 is not below HEAD; name a commit that is"):
         earlier.earlier("core")
@@ -233,10 +235,14 @@ def test_a_wheel_meets_the_oldest_core_that_it_accepts(repository, tmp_path, mon
     folder = tmp_path / "packages/acme"
     acme = Wheel(folder, "acme", "0.2.0", ("primax-core>=0.1,<1",), {})
     monkeypatch.setattr(earlier, "above_the_core", lambda: [acme])
+    write(tmp_path / "pyproject.toml", '[tool.primax.last-built]\nacme = "HEAD"\n')
     monkeypatch.setattr(earlier.workspace, "resolve", lambda name: ([acme], []))
     ((core, above),) = earlier.oldest_cores().items()
     assert core is not None and core.label == "core-v0.2.0" and above == [acme]
     write(folder / "src/acme/_core_version.py", 'requires("a", since=(1, 6))\n')
+    assert list(earlier.oldest_cores()) == [None]
+    write(folder / "src/acme/_core_version.py", 'requires("a", since=(1, 4))\n')
+    write(tmp_path / "pyproject.toml", '[tool.primax.last-built]\nacme = ""\n')
     assert list(earlier.oldest_cores()) == [None]
 
 

@@ -1,7 +1,8 @@
 """Wheels as they were at earlier commits, for ``nox -s compat``.
 
 An earlier wheel is the newest tag of its scheme (``core-v0.1.0``) below HEAD or, as long as it has
-none, the commit in ``[tool.primax.last-built]`` of the root ``pyproject.toml``.
+none, the commit in ``[tool.primax.last-built]`` of the root ``pyproject.toml``. The table has an
+empty string for a wheel that is new since then, and needs a core that is newer, too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from release import CORE, ApiRange, git
 from workspace import ROOT, Wheel
 
 SMOKE: Final = {
+    "distributed": ("test_meshes.py", "test_partition_specs.py", "test_named_sharding.py"),
     "interpreters": ("test_jet.py", "test_checkify.py", "test_explain.py"),
     "numpy": ("test_numpy_wheel.py", "test_numpy_methods.py", "test_numpy_indexing.py"),
     "nn": ("test_nn_wheel.py", "test_nn_errors.py", "test_nn_derivatives.py"),
@@ -143,6 +145,8 @@ else:
 def earlier(name: str) -> tuple[Earlier, ...]:
     """A wheel's releases below HEAD, oldest first, or the commit at which it was last built.
 
+    Empty for a wheel that was never built.
+
     Raises:
       RuntimeError: it has no tag, and no commit or one that is not below HEAD in the table.
     """
@@ -154,6 +158,8 @@ def earlier(name: str) -> tuple[Earlier, ...]:
     listed = tools.get("primax", {}).get("last-built", {}).get(name)
     if listed is None:
         raise RuntimeError(f"no tag {name}-v* is below HEAD, and {where} names no commit")
+    if not listed:
+        return ()
     try:
         commit = git("rev-parse", "--verify", f"{listed}^{{commit}}").strip()
         git("merge-base", "--is-ancestor", commit, "HEAD")
@@ -164,7 +170,9 @@ def earlier(name: str) -> tuple[Earlier, ...]:
 
 def missing_tags() -> list[str]:
     """Names of the wheels without a release below HEAD."""
-    return [w.name for w in workspace.wheels().values() if not earlier(w.name)[-1].tagged]
+    return [
+        w.name for w in workspace.wheels().values() if not any(e.tagged for e in earlier(w.name))
+    ]
 
 
 def above_the_core() -> list[Wheel]:
@@ -184,13 +192,14 @@ def oldest_cores() -> dict[Earlier | None, list[Wheel]]:
     """The newest wheels by the oldest earlier core that each of them accepts.
 
     A wheel accepts what it and the wheels below it accept. ``None`` has those that need a core
-    that was not released or built yet.
+    that was not released or built yet, and those that were never built themselves.
     """
     groups: dict[Earlier | None, list[Wheel]] = {}
     for wheel in above_the_core():
         below, _ = workspace.resolve(wheel.distribution)
         ranges = [_newest_range(w) for w in below if w.distribution != CORE]
-        fitting = (core for core in earlier("core") if all(core.api_version() in r for r in ranges))
+        cores = earlier("core") if earlier(wheel.name) else ()
+        fitting = (core for core in cores if all(core.api_version() in r for r in ranges))
         groups.setdefault(next(fitting, None), []).append(wheel)
     return groups
 

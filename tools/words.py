@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CLEAN = (
     "packages/core",
+    "packages/distributed",
     "packages/interpreters",
     "packages/numpy",
     "packages/nn",

@@ -1,0 +1,29 @@
+"""primax-distributed: meshes of devices, shardings of arrays along their axes."""
+
+from . import _core_version as _core_version
+from primax_core.extend import register_internal_path as _register
+
+from . import mesh_utils as mesh_utils
+from ._current import get_abstract_mesh as get_abstract_mesh
+from ._current import get_mesh as get_mesh
+from ._current import set_mesh as set_mesh
+from ._current import use_abstract_mesh as use_abstract_mesh
+from ._mesh import AbstractDevice as AbstractDevice
+from ._mesh import AbstractMesh as AbstractMesh
+from ._mesh import AxisType as AxisType
+from ._mesh import Mesh as Mesh
+from ._mesh import make_mesh as make_mesh
+from ._named import NamedSharding as NamedSharding
+from ._named import make_single_device_sharding as make_single_device_sharding
+from ._placement import ManualAxisType as ManualAxisType
+from ._spec import P as P
+from ._spec import PartitionSpec as PartitionSpec
+from ._spec import UnreducedKind as UnreducedKind
+from primax_core.extend.runtime import Sharding as Sharding
+from primax_core.extend.runtime import SingleDeviceSharding as SingleDeviceSharding
+
+
+__version__ = "0.1.0"
+
+# Errors and jaxprs show the caller's line, not one of this package.
+_register(__path__[0])

@@ -1,0 +1,451 @@
+"""``NamedSharding``: arrays divided along the named axes of a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import Device
+from primax_core.extend import ShapedArray
+from primax_core.extend.runtime import Sharding, SingleDeviceSharding, Tiling, bounded_cache
+
+from ._interning import Interned
+from ._mesh import AbstractMesh, AxisType, Mesh
+from ._mesh_of_tiling import mesh_and_spec
+from ._named_checks import check_spec, checked_memory_kind
+from ._placement_text import placement_text
+from ._shardy_text import sharding_text
+from ._spec import UNCONSTRAINED, PartitionSpec, UnreducedKind, checked_kind, entry_of, trimmed
+
+Index = tuple[slice, ...]
+Shape = tuple[int, ...]
+
+_SHAPES: Final = 256
+"""Shapes whose indices a sharding keeps."""
+
+_instances: Final[Interned[NamedSharding]] = Interned()
+_from_tilings: Final = bounded_cache()
+
+
+class NamedSharding(Sharding):
+    """A mesh, and for each axis of an array the mesh axes along which it is divided.
+
+    Equal shardings are one object. Over an :class:`AbstractMesh` it describes a type; what needs
+    devices raises ``ValueError``.
+
+    Args:
+      mesh: a :class:`Mesh` or :class:`AbstractMesh`.
+      spec: a :class:`PartitionSpec`.
+      memory_kind: the memory kind of the shards, by default the one in which executables compute.
+
+    Raises:
+      TypeError: if an argument has the wrong type.
+      ValueError: if the spec names an axis that the mesh does not have, or one axis twice; if
+        unreduced or reduced axes do not have the type ``Explicit``; if it has unconstrained entries
+        and no axis has the type ``Auto``; or for a memory kind that the devices do not have.
+
+    >>> mesh = AbstractMesh((2, 4), ("x", "y"))
+    >>> NamedSharding(mesh, PartitionSpec("y", "x")).shard_shape((8, 8))
+    (2, 4)
+    """
+
+    __slots__ = ("_indices", "_memory_kind", "_tilings", "mesh", "spec")
+
+    mesh: Mesh | AbstractMesh
+    spec: PartitionSpec
+    _memory_kind: str | None
+    _indices: dict[Shape, dict[Device, Index]]
+    _tilings: dict[int, Tiling]
+
+    def __new__(
+        cls, mesh: Mesh | AbstractMesh, spec: PartitionSpec, memory_kind: str | None = None
+    ) -> NamedSharding:
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(
+                f"NamedSharding needs a PartitionSpec, got {spec!r} of type {type(spec).__name__}: "
+                "write PartitionSpec('x', None)"
+            )
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise TypeError(
+                f"NamedSharding needs a Mesh or AbstractMesh, got {mesh!r} of type "
+                f"{type(mesh).__name__}"
+            )
+        known = _instances.get((mesh, spec, memory_kind))
+        if known is not None:
+            return known
+        check_spec(mesh, spec)
+        kind = checked_memory_kind(mesh, memory_kind)
+        self = object.__new__(cls)
+        self.mesh, self.spec, self._memory_kind = mesh, spec, kind
+        self._by_rank, self._indices, self._tilings = {}, {}, {}
+        self = _instances.add((mesh, spec, kind), lambda: self)
+        return _instances.add((mesh, spec, memory_kind), lambda: self)
+
+    # Devices
+
+    @property
+    def _devices(self) -> tuple[Device, ...]:
+        mesh = self.mesh
+        if isinstance(mesh, AbstractMesh):
+            raise ValueError(f"{self} has no devices: its mesh is abstract. Use one over a Mesh")
+        return mesh._flat_devices_tuple
+
+    @property
+    def _device_assignment(self) -> tuple[Device, ...]:
+        return self._devices
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices, also over an abstract mesh."""
+        return self.mesh.size
+
+    @property
+    def memory_kind(self) -> str | None:
+        """The memory kind of the shards."""
+        return self._memory_kind
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The same mesh and spec with another memory kind."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def update(self, **changes: Any) -> NamedSharding:
+        """A sharding with some of ``mesh``, ``spec`` and ``memory_kind`` replaced.
+
+        Raises:
+          TypeError: for other names.
+
+        >>> sharding = NamedSharding(AbstractMesh((2,), ("x",)), PartitionSpec("x"))
+        >>> sharding.update(spec=PartitionSpec()).spec
+        P()
+        """
+        parts = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
+        if unknown := changes.keys() - parts.keys():
+            raise TypeError(
+                f"NamedSharding.update takes mesh, spec and memory_kind, not {sorted(unknown)}"
+            )
+        return NamedSharding(**{**parts, **changes})
+
+    # Division of arrays
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """True if every device has the whole array."""
+        sizes = self.mesh._sizes
+        return not self.spec.unreduced and all(sizes[n] == 1 for n in self.spec.names)
+
+    @property
+    def replicated_axes(self) -> frozenset[Hashable]:
+        """The mesh axes along which all devices have the same part."""
+        spec = self.spec
+        used = {*spec.names, *spec.unreduced, *spec.reduced}
+        return frozenset(self.mesh.axis_names) - used
+
+    def _tiling(self, ndim: int) -> Tiling:
+        tiling = self._tilings.get(ndim)
+        if tiling is None:
+            position = {name: i for i, name in enumerate(self.mesh.axis_names)}
+            axes = [[position[n] for n in names] for names in self.spec.axes(ndim)]
+            unreduced = sorted(position[n] for n in self.spec.unreduced)
+            sizes = self.mesh.axis_sizes
+            tiling = self._tilings[ndim] = Tiling.along_mesh(sizes, axes, unreduced)
+        return tiling
+
+    def _checked_tiles(self, shape: Shape) -> tuple[int, ...]:
+        tiles = self._tiling(len(shape)).tiles
+        for axis, (size, n) in enumerate(zip(shape, tiles)):
+            if size % n:
+                raise ValueError(self._indivisible(shape, axis, n))
+        return tiles
+
+    def _indivisible(self, shape: Shape, axis: int, n: int) -> str:
+        names = self.spec.axes(len(shape))[axis]
+        along = " and ".join(f"{name!r} of size {self.mesh._sizes[name]}" for name in names)
+        what = "axis" if len(names) == 1 else "axes"
+        padded = -(-shape[axis] // n) * n
+        return (
+            f"axis {axis} of an array of shape {shape} has the size {shape[axis]}, which is not "
+            f"divisible by {n}: {self.spec} divides it along the mesh {what} {along}. Pad it to "
+            f"{padded}, or use a spec that does not divide it"
+        )
+
+    def shard_shape(self, global_shape: Shape) -> Shape:
+        """Shape of the shard of one device.
+
+        Raises:
+          ValueError: if the spec has more entries than the array axes, or a size is not divisible.
+        """
+        shape = tuple(global_shape)
+        return tuple([size // n for size, n in zip(shape, self._checked_tiles(shape))])
+
+    def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
+        """The index of each device's shard of an array of this shape.
+
+        Raises:
+          ValueError: if the spec has more entries than the array axes, or a size is not divisible.
+        """
+        shape = tuple(global_shape)
+        indices = self._indices.get(shape)
+        if indices is None:
+            if len(self._indices) > _SHAPES:
+                self._indices.clear()
+            indices = self._indices[shape] = self._indices_of(shape)
+        return dict(indices)
+
+    def _indices_of(self, shape: Shape) -> dict[Device, Index]:
+        devices, tiles = self._devices, self._checked_tiles(shape)
+        slices = [
+            [slice(None)] if n == 1 else [slice(d // n * i, d // n * (i + 1)) for i in range(n)]
+            for d, n in zip(shape, tiles)
+        ]
+        order = self._tiling(len(shape)).order
+        index_of: list[Index] = [()] * len(devices)
+        for part in np.ndindex(*tiles):
+            index = tuple([slices[axis][i] for axis, i in enumerate(part)])
+            for partition in order[part].tolist():
+                index_of[partition] = index
+        return dict(zip(devices, index_of))
+
+    def _equivalence(self, ndim: int) -> tuple[Any, ...]:
+        mesh = self.mesh
+        devices = mesh.axis_sizes if isinstance(mesh, AbstractMesh) else self._devices
+        kind = self.spec.unreduced_kind
+        return devices, self._memory_kind, kind, self._hlo_sharding(ndim)
+
+    # Compilation
+
+    def _hlo_sharding(self, ndim: int) -> Any:
+        return self._tiling(ndim).to_xla()
+
+    def _sdy(self, ndim: int, open_axes: frozenset[int] = frozenset()) -> str | None:
+        return sharding_text(self.mesh, self.spec, ndim, open_axes)
+
+    def _replicated(self) -> NamedSharding:
+        return NamedSharding(self.mesh, PartitionSpec(), memory_kind=self._memory_kind)
+
+    def _from_xla(self, tiling: Tiling) -> NamedSharding:
+        key = (self.mesh, self._memory_kind, tiling.key)
+        known: NamedSharding | None = _from_tilings.get(key)
+        if known is None:
+            assert isinstance(self.mesh, Mesh)
+            mesh, spec = mesh_and_spec(self.mesh, tiling)
+            known = _from_tilings[key] = NamedSharding(mesh, spec, memory_kind=self._memory_kind)
+        return known
+
+    def _batched(self, axis: int, name: Any = None) -> NamedSharding:
+        entries = list(self.spec)
+        entries += [None] * (axis - len(entries))
+        spec = self.spec.update(partitions=[*entries[:axis], name, *entries[axis:]])
+        return NamedSharding(self.mesh, spec, memory_kind=self._memory_kind)
+
+    def _placement(self, ndim: int) -> Any:
+        explicit = self.mesh.explicit_axes
+        if not explicit:
+            return unplaced
+        spec = self.spec
+        names = [tuple([n for n in axes if n in explicit]) for axes in spec.axes(ndim)]
+        return Placement.of(
+            self.mesh.abstract_mesh,
+            names,
+            unreduced=spec.unreduced,
+            reduced=spec.reduced,
+            unreduced_kind=spec.unreduced_kind,
+        )
+
+    def _of_placement(self, placement: Any) -> NamedSharding | None:
+        if placement is unplaced or not isinstance(self.mesh, Mesh):
+            return None
+        entries = [entry_of(names) for names in placement.spec]
+        if AxisType.Auto in self.mesh.axis_types:
+            entries = [UNCONSTRAINED if entry is None else entry for entry in entries]
+        spec = PartitionSpec(
+            *trimmed(entries),
+            unreduced=placement.explicit(placement.unreduced),
+            reduced=placement.explicit(placement.reduced),
+            unreduced_kind=placement.kind_in_spec,
+        )
+        return NamedSharding(self.mesh, spec, memory_kind=self._memory_kind)
+
+    # Copies
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = self._memory_kind
+        if isinstance(self.mesh, Mesh) and not self.mesh.empty and self._on_default_memory():
+            kind = None
+        return NamedSharding, (self.mesh, self.spec, kind)
+
+    def __copy__(self) -> NamedSharding:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> NamedSharding:
+        return self
+
+    def __repr__(self) -> str:
+        kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """The sharding with the whole array on one device.
+
+    Args:
+      device: a device.
+      memory_kind: the memory kind of the array, by default the one in which executables compute.
+
+    Raises:
+      TypeError: if ``device`` is not a device.
+      ValueError: if it does not have the memory kind.
+
+    >>> from primax_core import devices
+    >>> make_single_device_sharding(devices()[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+# Placements
+
+_placements: Final[Interned[Placement]] = Interned()
+unplaced: Final[Any] = ShapedArray((), np.float32).sharding
+"""The placement of values whose type says nothing: equal on all devices, over any mesh."""
+
+_NONE: Final[frozenset[Hashable]] = frozenset()
+
+
+class Placement:
+    """The mesh axes in the type of a value. Equal placements are one object.
+
+    Attributes:
+      mesh: an abstract mesh.
+      spec: for each axis of the value, the explicit mesh axes that divide it.
+      varying: the manual axes along which the values of devices differ.
+      unreduced: the explicit and manual axes along which devices have partial values.
+      reduced: the explicit and manual axes along which the cotangent is unreduced.
+      unreduced_kind: the reduction of the unreduced axes.
+    """
+
+    __slots__ = (
+        "__weakref__", "mesh", "reduced", "spec", "unreduced", "unreduced_kind", "varying"
+    )  # fmt: skip
+
+    mesh: AbstractMesh
+    spec: tuple[tuple[Hashable, ...], ...]
+    varying: frozenset[Hashable]
+    unreduced: frozenset[Hashable]
+    reduced: frozenset[Hashable]
+    unreduced_kind: UnreducedKind | None
+
+    is_fully_replicated = False
+
+    @classmethod
+    def of(
+        cls,
+        mesh: AbstractMesh,
+        spec: Sequence[tuple[Hashable, ...]],
+        *,
+        varying: Collection[Hashable] = _NONE,
+        unreduced: Collection[Hashable] = _NONE,
+        reduced: Collection[Hashable] = _NONE,
+        unreduced_kind: UnreducedKind | None = None,
+    ) -> Any:
+        """The placement with these attributes; `unplaced` if they say nothing.
+
+        >>> mesh = AbstractMesh((2, 4), ("x", "y"))
+        >>> Placement.of(mesh, [("x",), ()], reduced={"y"}).text((8, 16))
+        '[8@x,16]{R:y}'
+        """
+        if not (any(spec) or varying or unreduced or reduced):
+            return unplaced
+        partial = frozenset(unreduced)
+        kind = checked_kind(unreduced_kind, partial)
+        key = (mesh, tuple(spec), frozenset(varying), partial, frozenset(reduced), kind)
+        known = _placements.get(key)
+        if known is not None:
+            return known
+        self = object.__new__(cls)
+        self.mesh, self.spec, self.varying, self.unreduced, self.reduced, self.unreduced_kind = key
+        return _placements.add(key, lambda: self)
+
+    def update(self, **changes: Any) -> Any:
+        """A placement with some attributes replaced."""
+        unreduced = changes.get("unreduced", self.unreduced)
+        parts = {
+            "mesh": self.mesh,
+            "spec": self.spec,
+            "varying": self.varying,
+            "unreduced": unreduced,
+            "reduced": self.reduced,
+            "unreduced_kind": self.unreduced_kind if unreduced else None,
+        }
+        return Placement.of(**{**parts, **changes})
+
+    @property
+    def sharding(self) -> NamedSharding:
+        """The sharding that the type of such a value has: over the abstract mesh."""
+        spec = PartitionSpec(
+            *map(entry_of, self.spec),
+            unreduced=self.explicit(self.unreduced),
+            reduced=self.explicit(self.reduced),
+            unreduced_kind=self.kind_in_spec,
+        )
+        return NamedSharding(self.mesh, spec)
+
+    def explicit(self, names: frozenset[Hashable]) -> frozenset[Hashable]:
+        """Those of some axes that are explicit."""
+        return names & {*self.mesh.explicit_axes} if names else names
+
+    def manual(self, names: frozenset[Hashable]) -> frozenset[Hashable]:
+        """Those of some axes that are manual."""
+        return names & {*self.mesh.manual_axes} if names else names
+
+    @property
+    def kind_in_spec(self) -> UnreducedKind | None:
+        """The reduction of the unreduced explicit axes; ``None`` if there are none."""
+        return self.unreduced_kind if self.explicit(self.unreduced) else None
+
+    def text(self, shape: Sequence[Any]) -> str:
+        """A shape with the placement, as in ``f32[8@x,16]{V:y}``."""
+        return placement_text(
+            shape,
+            self.spec,
+            self.mesh.axis_names,
+            {"V": self.varying, _unreduced_mark(self.unreduced_kind): self.unreduced}
+            | {"R": self.reduced},
+        )
+
+    def without_axis(self, i: int) -> Any:
+        """The placement of one slice along axis ``i``."""
+        return self.update(spec=(*self.spec[:i], *self.spec[i + 1 :]))
+
+    def with_axis(self, i: int) -> Any:
+        """The placement of values that are stacked along a new axis ``i``."""
+        return self.update(spec=(*self.spec[:i], (), *self.spec[i:]))
+
+    def _placement(self, ndim: int) -> Placement:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = (self.varying, self.unreduced, self.reduced)
+        return _restored_placement, (self.mesh, self.spec, *names, self.unreduced_kind)
+
+    def __copy__(self) -> Placement:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Placement:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Placement({self.text(['_'] * len(self.spec))}, {self.mesh})"
+
+
+def _unreduced_mark(kind: UnreducedKind | None) -> str:
+    return "U" if kind in (None, UnreducedKind.sum) else f"U_{kind.name}"
+
+
+def _restored_placement(mesh, spec, varying, unreduced, reduced, kind):  # type: ignore[no-untyped-def]
+    return Placement.of(
+        mesh, spec, varying=varying, unreduced=unreduced, reduced=reduced, unreduced_kind=kind
+    )
