@@ -68,6 +68,48 @@ def test_nn_modules_are_shared_with_the_wheel(name: str) -> None:
     assert importlib.import_module(f"primax.{name}") is wheel
 
 
+def test_names_of_several_devices_are_those_of_the_wheel() -> None:
+    import primax_distributed as distributed
+    from primax import _several_devices
+
+    for name in _several_devices.OF_ROOT:
+        assert getattr(primax, name) is getattr(distributed, name) and name in dir(primax)
+    for name in _several_devices.OF_SHARDING:
+        assert getattr(primax.sharding, name) is getattr(distributed, name)
+        assert name in dir(primax.sharding)
+    assert primax.experimental.mesh_utils is distributed.mesh_utils
+    assert primax.typeof(1.0).sharding.spec is primax.P()
+
+
+PRIVATE = """
+import primax.as_jax
+primax.as_jax.install()
+import warnings
+import jax
+from jax._src.mesh import BaseMesh, Mesh, empty_abstract_mesh, empty_concrete_mesh, thread_resources
+from jax._src.named_sharding import NamedSharding
+from jax._src.partition_spec import PartitionSpec, UnconstrainedSingleton
+from jax._src.sharding_impls import UNSPECIFIED, make_mesh, set_mesh
+assert issubclass(Mesh, BaseMesh) and Mesh is jax.sharding.Mesh
+assert NamedSharding is jax.NamedSharding and PartitionSpec is jax.P and make_mesh is jax.make_mesh
+assert isinstance(jax.P.UNCONSTRAINED, UnconstrainedSingleton)
+assert empty_concrete_mesh.empty and empty_abstract_mesh is jax.sharding.get_abstract_mesh()
+mesh = jax.make_mesh((1,), ("x",))
+assert thread_resources.env.physical_mesh.empty
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    with mesh:
+        assert jax.interpreters.pxla.thread_resources.env.physical_mesh is mesh
+assert thread_resources.env.physical_mesh.empty
+from jax.experimental import topologies
+assert topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)).axis_names == ("x",)
+"""
+
+
+def test_private_modules_for_meshes() -> None:
+    subprocess.run([sys.executable, "-c", PRIVATE], check=True)
+
+
 @pytest.mark.parametrize(
     "name",
     ["special", "stats", "stats.norm", "linalg", "sparse.linalg", "optimize", "integrate", "fft"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import re
 import subprocess
@@ -140,7 +141,9 @@ def test_a_mesh_of_another_process_needs_its_devices():
         "except RuntimeError as e: print(e)"
     )
     data = pickle.dumps(mesh_2x4()).hex()
-    done = subprocess.run([sys.executable, "-c", code, data], capture_output=True, text=True)
+    env = {**os.environ, "PRIMAX_NUM_CPU_DEVICES": "1"}
+    command = [sys.executable, "-c", code, data]
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert "devices that this process does not have: cpu:1, cpu:2" in done.stdout, done.stderr
 
 

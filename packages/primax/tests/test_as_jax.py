@@ -191,9 +191,7 @@ class TestModules:
             ("import jax.nothing", "No module named 'jax.nothing': Primax has no counterpart"),
             ("import jax._src.nothing", "private to the reference; Primax has no counterpart"),
             ("jax.nothing", "module 'jax' has no attribute 'nothing'"),
-            ("jax.make_mesh", "computes on one device at a time, without meshes"),
-            ("from jax.sharding import set_mesh", "cannot import name 'set_mesh'"),
-            ("jax.sharding.Mesh([], ())", "Mesh: this version of Primax computes on one device"),
+            ("from jax.sharding import nothing", "cannot import name 'nothing'"),
             ("jax.pmap(lambda x: x)(1.0)", "Use vmap"),
         ],
     )
@@ -283,7 +281,7 @@ class TestPrivateModules:
             ("from jax._src.core import nothing", "cannot import name 'nothing'"),
             ("import jax._src.api as api\napi.nothing", "has no attribute 'nothing'"),
             ("import jax._src.lax.nothing", "private to the reference; Primax has no counterpart"),
-            ("import jax._src.mesh", "private to the reference; Primax has no counterpart"),
+            ("import jax._src.pallas", "private to the reference; Primax has no counterpart"),
         ],
     )
     def test_missing_names_raise(self, statement, said):

@@ -4,14 +4,20 @@ from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 
 from . import mesh_utils as mesh_utils
+from ._current import concrete_mesh as concrete_mesh
+from ._current import entered_mesh as entered_mesh
 from ._current import get_abstract_mesh as get_abstract_mesh
 from ._current import get_mesh as get_mesh
+from ._current import mesh_of_specs as mesh_of_specs
 from ._current import set_mesh as set_mesh
 from ._current import use_abstract_mesh as use_abstract_mesh
 from ._mesh import AbstractDevice as AbstractDevice
 from ._mesh import AbstractMesh as AbstractMesh
 from ._mesh import AxisType as AxisType
+from ._mesh import BaseMesh as BaseMesh
 from ._mesh import Mesh as Mesh
+from ._mesh import empty_abstract_mesh as empty_abstract_mesh
+from ._mesh import empty_mesh as empty_mesh
 from ._mesh import make_mesh as make_mesh
 from ._named import NamedSharding as NamedSharding
 from ._named import make_single_device_sharding as make_single_device_sharding

@@ -2,4 +2,4 @@
 
 from primax_core.extend import requires
 
-requires("primax-distributed", since=(1, 4))
+requires("primax-distributed", since=(1, 5))

@@ -109,6 +109,7 @@ from primax_core.extend import register_internal_path as _register
 from . import _array_methods as _array_methods
 from . import _core_attributes as _core_attributes
 from . import _modules as _modules
+from . import _several_devices as _several_devices
 from ._hosts import host_count as host_count
 from ._hosts import host_id as host_id
 from ._hosts import host_ids as host_ids
@@ -116,16 +117,23 @@ from ._several_devices import pmap as pmap
 
 if TYPE_CHECKING:
     from primax_core import CompilerEffortLevel as CompilerEffortLevel
+    from primax_distributed import NamedSharding as NamedSharding
+    from primax_distributed import P as P
     from primax_core import Ref as Ref
     from primax_core import ad as ad
     from primax_core import empty_ref as empty_ref
     from primax_interpreters import explain as explain
     from primax_core import free_ref as free_ref
     from primax_core import freeze as freeze
+    from primax_distributed import get_abstract_mesh as get_abstract_mesh
+    from primax_distributed import get_mesh as get_mesh
+    from primax_distributed import make_mesh as make_mesh
     from primax_core import monitoring as monitoring
     from primax_core import new_ref as new_ref
     from primax_core import pure_callback as pure_callback
     from primax_core import ref as ref
+    from primax_distributed import set_mesh as set_mesh
+    from primax_distributed import use_abstract_mesh as use_abstract_mesh
 
     from . import api_util as api_util
     from . import core as core
@@ -181,13 +189,15 @@ def __getattr__(name: str) -> Any:
 
         value = globals()[name] = getattr(primax_core, name)
         return value
-    from ._several_devices import missing
-
-    raise missing("primax", name)
+    if name in _several_devices.OF_ROOT:
+        value = globals()[name] = _several_devices.of_wheel("primax", name)
+        return value
+    raise AttributeError(f"module 'primax' has no attribute {name!r}", name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_OF_CORE, "explain"})
+    names = _several_devices.OF_ROOT if _several_devices.is_installed() else ()
+    return sorted({*globals(), *_LAZY, *_OF_CORE, *names, "explain"})
 
 
 _register(__path__[0])

@@ -37,6 +37,7 @@ OPTIONAL: Final = {
     "example_libraries": "primax_nn.example_libraries",
     "experimental.checkify": "primax_interpreters.checkify",
     "experimental.jet": "primax_interpreters.jet",
+    "experimental.mesh_utils": "primax_distributed.mesh_utils",
     "experimental.sparse": "primax_scipy.experimental.sparse",
     "image": "primax_numpy.image",
     "insight": "primax_interpreters.insight",
@@ -78,6 +79,7 @@ EXTENSION_API: Final = (
 """Modules of the extension API that appear below ``primax.extend``."""
 
 EXTRAS: Final = {
+    "primax_distributed": "distributed",
     "primax_interpreters": "interpreters",
     "primax_nn": "nn",
     "primax_numpy": "numpy",

@@ -1,34 +1,80 @@
-"""Names that need several devices: they exist, but raise errors in this version."""
+"""Names of the wheel for several devices, which is imported on first use of one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
-_NAMES: Final = frozenset(
-    "AbstractDevice AbstractMesh AxisType ManualAxisType Mesh NamedSharding P PartitionSpec "
-    "UnreducedKind auto_axes explicit_axes get_abstract_mesh get_mesh make_array_from_callback "
-    "make_array_from_process_local_data make_array_from_single_device_arrays make_mesh "
-    "make_single_device_sharding no_collectives reshard set_mesh shard_map smap "
-    "use_abstract_mesh".split()
+from ._wheels import wheel
+
+WHEEL: Final = "primax_distributed"
+EXTRA: Final = "distributed"
+
+OF_SHARDING: Final = frozenset(
+    (
+        "AbstractDevice",
+        "AbstractMesh",
+        "AxisType",
+        "ManualAxisType",
+        "Mesh",
+        "NamedSharding",
+        "PartitionSpec",
+        "UnreducedKind",
+        "get_abstract_mesh",
+        "get_mesh",
+        "make_single_device_sharding",
+        "set_mesh",
+        "use_abstract_mesh",
+    )
 )
+"""Names of ``primax.sharding``."""
+
+OF_ROOT: Final = frozenset(
+    (
+        "NamedSharding",
+        "P",
+        "get_abstract_mesh",
+        "get_mesh",
+        "make_mesh",
+        "set_mesh",
+        "use_abstract_mesh",
+    )
+)
+"""Names of ``primax``."""
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """Return the error for a missing name of ``module``, with the reason if it is known."""
+def is_installed() -> bool:
+    """Return True if the wheel can be imported."""
+    return find_spec(WHEEL) is not None
+
+
+def of_wheel(module: str, name: str) -> Any:
+    """An attribute of the wheel, for a module of the facade.
+
+    Raises:
+      AttributeError: if the wheel is not installed, with the command that installs it; or if it
+        does not have the name.
+    """
     text = f"module {module!r} has no attribute {name!r}"
-    if name in _NAMES:
-        text += ": this version of Primax computes on one device at a time, without meshes"
-    return AttributeError(text, name=name)
+    try:
+        distributed = wheel(WHEEL, EXTRA)
+    except ImportError as e:
+        if is_installed():
+            raise
+        raise AttributeError(f"{text}: {e}", name=name) from None
+    try:
+        return getattr(distributed, name)
+    except AttributeError:
+        raise AttributeError(text, name=name) from None
 
 
-class OverDevices(type):
-    """Metaclass of classes that cannot be instantiated on a single device."""
+class NeedsWheel(type):
+    """Metaclass of classes that stand for those of the wheel if it is not installed."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"{cls.__name__}: this version of Primax computes on one device at a time, without "
-            "meshes"
+        raise ImportError(
+            f"{cls.__name__}: {WHEEL} is not installed; get it with: pip install 'primax[{EXTRA}]'"
         )
 
 

@@ -1,50 +1,51 @@
-"""Shardings of the core.
+"""Meshes of devices, and shardings of arrays along their axes.
 
-Meshes and shardings over several devices are not part of this version. Their classes exist for
-annotations and ``isinstance``, which is always false; creating an instance raises an error.
+``Sharding`` and ``SingleDeviceSharding`` are those of the core; the other names are defined by the
+optional wheel for several devices, and imported on first use. Without the wheel, the classes exist
+for annotations and ``isinstance``.
 """
 
 from __future__ import annotations
 
-from typing import Any as _Any
+from typing import TYPE_CHECKING, Any as _Any
 
 from primax_core.extend import Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding
 
-from ._several_devices import OverDevices as _OverDevices
+from . import _several_devices
 
+if TYPE_CHECKING:
+    from primax_distributed import (
+        AbstractDevice as AbstractDevice,
+        AbstractMesh as AbstractMesh,
+        AxisType as AxisType,
+        ManualAxisType as ManualAxisType,
+        Mesh as Mesh,
+        NamedSharding as NamedSharding,
+        PartitionSpec as PartitionSpec,
+        UnreducedKind as UnreducedKind,
+        get_abstract_mesh as get_abstract_mesh,
+        get_mesh as get_mesh,
+        make_single_device_sharding as make_single_device_sharding,
+        set_mesh as set_mesh,
+        use_abstract_mesh as use_abstract_mesh,
+    )
 
-class Mesh(metaclass=_OverDevices):
-    """Devices along named axes; creating one raises ``NotImplementedError``."""
-
-
-class AbstractMesh(metaclass=_OverDevices):
-    """The shape of a mesh; creating one raises ``NotImplementedError``."""
-
-
-class NamedSharding(metaclass=_OverDevices):
-    """A sharding over the axes of a mesh; creating one raises ``NotImplementedError``."""
-
-
-class PartitionSpec(tuple[_Any, ...]):
-    """Mesh axis name, tuple of names, or ``None`` for each axis of an array.
-
-    >>> PartitionSpec("data", None)
-    PartitionSpec('data', None)
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, *partitions: _Any) -> PartitionSpec:
-        return super().__new__(cls, partitions)
-
-    def __repr__(self) -> str:
-        return f"PartitionSpec({', '.join(map(repr, self))})"
-
-    def __reduce__(self) -> tuple[_Any, ...]:
-        return PartitionSpec, tuple(self)
+_WITHOUT_WHEEL = ("AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec")
 
 
 def __getattr__(name: str) -> _Any:
-    from ._several_devices import missing
+    if name not in _several_devices.OF_SHARDING:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _WITHOUT_WHEEL and not _several_devices.is_installed():
+        from . import _absent_meshes
 
-    raise missing(__name__, name)
+        value = getattr(_absent_meshes, name)
+    else:
+        value = _several_devices.of_wheel(__name__, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    names = _several_devices.OF_SHARDING if _several_devices.is_installed() else _WITHOUT_WHEEL
+    return sorted({*globals(), *names} - {"TYPE_CHECKING"})

@@ -32,8 +32,9 @@ class Sharding(ABC):
     - lowering uses `_sdy`.
 
     A subclass for several devices also defines `_replicated`, `_from_xla`, `_batched`, `_placement`
-    and `_of_placement`, whose defaults are those of one device. One that is not only determined by
-    devices and tiling, or that may have no devices yet, defines `_equivalence` and `num_devices`.
+    and `_of_placement`, whose defaults are those of one device. One that may have no devices yet,
+    or is not determined by devices and tiling alone, defines `_equivalence`, `num_devices` and
+    `shard_shape`, too.
     """
 
     __slots__ = ("_by_rank", "__weakref__")

@@ -62,7 +62,7 @@ class TiledSharding(Sharding):
     @property
     def is_fully_replicated(self) -> bool:
         """True if every device has the whole array."""
-        return set(self._tiling.tiles) <= {1}
+        return set(self._tiling.tiles) <= {1} and self._tiling.partial == 1
 
     def devices_indices_map(self, global_shape: Shape) -> dict[Device, Index]:
         """The index of each device's part.
@@ -127,7 +127,8 @@ class TiledSharding(Sharding):
     def __reduce__(self) -> tuple[Any, ...]:
         devices = [(d.platform, d.id) for d in self._device_tuple]
         kind = None if self._on_default_memory() else self._memory_kind
-        return _restored, (devices, self._tiling.tiles, self._tiling.order, kind)
+        tiling = self._tiling
+        return _restored, (devices, tiling.tiles, tiling.order, tiling.partial, kind)
 
     def __copy__(self) -> TiledSharding:
         return self
@@ -139,6 +140,6 @@ class TiledSharding(Sharding):
         return f"TiledSharding({self._tiling!r}, memory_kind={self._memory_kind})"
 
 
-def _restored(devices, tiles, order, memory_kind) -> TiledSharding:
+def _restored(devices, tiles, order, partial, memory_kind) -> TiledSharding:
     found = [device_from_id(platform, i) for platform, i in devices]
-    return TiledSharding(found, Tiling(tiles, order), memory_kind=memory_kind)
+    return TiledSharding(found, Tiling(tiles, order, partial), memory_kind=memory_kind)

@@ -41,7 +41,7 @@ class Tiling:
         self.tiles = tuple(tiles)
         self.order = order
         self.partial = partial
-        # The shape of the mesh, and its axes that divide those of the array or are unreduced.
+        # The shape of the mesh, the axes that divide those of the array, and the unreduced ones.
         self._iota = _iota
 
     @classmethod
@@ -61,7 +61,8 @@ class Tiling:
         Raises:
           ValueError: if an axis of the mesh is used twice.
         """
-        used = [*(i for group in axes for i in group), *unreduced]
+        groups = [*map(tuple, axes), tuple(unreduced)]
+        used = [i for group in groups for i in group]
         if len(set(used)) != len(used):
             raise ValueError(
                 f"an axis of the mesh divides two axes of the array, or is unreduced too: {axes}, "
@@ -69,10 +70,9 @@ class Tiling:
             )
         tiles = [math.prod(mesh_shape[i] for i in group) for group in axes]
         ids = np.arange(math.prod(mesh_shape)).reshape(mesh_shape)
+        order = ids.transpose(_permutation(mesh_shape, groups)).reshape([*tiles, -1])
         partial = math.prod(mesh_shape[i] for i in unreduced)
-        iota = (tuple(mesh_shape), [tuple(group) for group in axes], tuple(unreduced))
-        order = ids.transpose(_permutation(*iota)).reshape([*tiles, -1])
-        return cls(tiles, order, partial, iota)
+        return cls(tiles, order, partial, (tuple(mesh_shape), groups[:-1], groups[-1]))
 
     @classmethod
     def of_xla(cls, sharding: Any, ndim: int, partitions: int) -> Tiling:
@@ -80,15 +80,14 @@ class Tiling:
         if sharding.is_replicated() or sharding.is_unreduced():
             order = np.arange(partitions).reshape((1,) * ndim + (-1,))
             return cls((1,) * ndim, order, partitions if sharding.is_unreduced() else 1)
-        if not sharding.is_tiled() or sharding.is_maximal() or sharding.is_manual():
+        kinds = sharding.subgroup_types()
+        divides = sharding.is_tiled() and not sharding.is_maximal() and not sharding.is_manual()
+        if not divides or not {*kinds} <= {_REPLICATED, _UNREDUCED}:
             raise ValueError(f"{sharding!r} does not divide an array over all partitions")
         dims = sharding.tile_assignment_dimensions()
-        order = np.asarray(sharding.tile_assignment_devices()).reshape(dims)
-        subgroups = {ndim + i: kind for i, kind in enumerate(sharding.subgroup_types())}
-        if not {*subgroups.values()} <= {_REPLICATED, _UNREDUCED}:
-            raise ValueError(f"{sharding!r} does not divide an array over all partitions")
-        partial = [i for i, kind in subgroups.items() if kind == _UNREDUCED]
+        partial = [ndim + i for i, kind in enumerate(kinds) if kind == _UNREDUCED]
         rest = [i for i in range(ndim, len(dims)) if i not in partial]
+        order = np.asarray(sharding.tile_assignment_devices()).reshape(dims)
         order = order.transpose(*range(ndim), *partial, *rest).reshape([*dims[:ndim], -1])
         return cls(dims[:ndim], order, math.prod(dims[i] for i in partial))
 
@@ -108,7 +107,9 @@ class Tiling:
         dims = (*self.tiles, *(n for n, _ in groups if n > 1))
         kinds = [kind for n, kind in groups if n > 1]
         if self._iota is not None:
-            return HloSharding.iota_tile(dims, self._iota[0], _permutation(*self._iota), kinds)
+            mesh_shape, axes, unreduced = self._iota
+            order = _permutation(mesh_shape, [*axes, unreduced])
+            return HloSharding.iota_tile(dims, mesh_shape, order, kinds)
         return HloSharding.subgroup_with_device_ordering(self.order.reshape(dims), kinds)
 
     def with_axis(self, axis: int) -> Tiling:
@@ -126,34 +127,31 @@ class Tiling:
         array.
         """
         if self._iota is not None:
-            mesh_shape, groups, unreduced = self._iota
+            mesh_shape, groups, partial = self._iota
             sizes = [f'"m{i}"={n}' for i, n in enumerate(mesh_shape)]
             named = [[f'"m{i}"' for i in group] for group in groups] or [[] for _ in range(ndim)]
             dims = _dimensions(named, open_axes)
-            partial = ", ".join(f'"m{i}"' for i in unreduced)
-            note = f", unreduced={{{partial}}}" if partial else ""
-            return f"#sdy.sharding<mesh<[{', '.join(sizes)}]>, [{dims}]{note}>"
-        if self.partial != 1:
-            raise ValueError(f"{self} has partial values and no mesh, which Shardy cannot describe")
-        replicas = self.order.shape[-1]
+            unreduced = _unreduced([f'"m{i}"' for i in partial])
+            return f"#sdy.sharding<mesh<[{', '.join(sizes)}]>, [{dims}]{unreduced}>"
+        replicas = self.order.shape[-1] // self.partial
         tiles = (1,) * ndim if replicas == self.order.size else self.tiles
         sizes = [f'"a{i}"={n}' for i, n in enumerate(tiles) if n > 1]
+        sizes += [f'"u"={self.partial}'] if self.partial > 1 else []
         sizes += [f'"r"={replicas}'] if replicas > 1 or not sizes else []
         ids = self.order.reshape(-1).tolist()
         listed = "" if ids == sorted(ids) else f", device_ids={ids}"
         dims = _dimensions([[f'"a{i}"'] if n > 1 else [] for i, n in enumerate(tiles)], open_axes)
-        return f"#sdy.sharding<mesh<[{', '.join(sizes)}]{listed}>, [{dims}]>"
+        unreduced = _unreduced(['"u"'] if self.partial > 1 else [])
+        return f"#sdy.sharding<mesh<[{', '.join(sizes)}]{listed}>, [{dims}]{unreduced}>"
 
     def __repr__(self) -> str:
         partial = "" if self.partial == 1 else f", partial={self.partial}"
         return f"Tiling(tiles={self.tiles}, order={self.order.tolist()}{partial})"
 
 
-def _permutation(
-    mesh_shape: Sequence[int], axes: Sequence[Sequence[int]], unreduced: Sequence[int]
-) -> tuple[int, ...]:
-    """The axes of a mesh: those that divide the array, the unreduced ones, then the others."""
-    used = [*(i for group in axes for i in group), *unreduced]
+def _permutation(mesh_shape: Sequence[int], axes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The axes of a mesh: those that divide the array, then the others."""
+    used = [i for group in axes for i in group]
     return (*used, *(i for i in range(len(mesh_shape)) if i not in used))
 
 
@@ -161,3 +159,7 @@ def _dimensions(named: list[list[str]], open_axes: frozenset[int]) -> str:
     for i in open_axes:
         named[i].append("?")
     return ", ".join(f"{{{', '.join(names)}}}" for names in named)
+
+
+def _unreduced(names: list[str]) -> str:
+    return f", unreduced={{{', '.join(names)}}}" if names else ""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import compilation_cache as compilation_cache
     from . import hijax as hijax
     from . import jet as jet
+    from . import mesh_utils as mesh_utils
     from . import pjit as pjit
     from . import random as random
     from . import sparse as sparse
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from . import xla_metadata as xla_metadata
 
 _OWN = (
-    "checkify", "compilation_cache", "hijax", "jet", "pjit", "random", "sparse", "topologies",
-    "xla_metadata",
+    "checkify", "compilation_cache", "hijax", "jet", "mesh_utils", "pjit", "random", "sparse",
+    "topologies", "xla_metadata",
 )  # fmt: skip
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import primax_core as _core
 from primax_core import Device as Device
+
+from .._several_devices import EXTRA, WHEEL
+from .._wheels import wheel as _wheel
+
+if TYPE_CHECKING:
+    from primax_distributed import Mesh
 
 
 class TopologyDescription:
@@ -49,12 +55,22 @@ def make_mesh(
     axis_names: Sequence[str],
     *,
     contiguous_submeshes: bool = False,
-) -> NoReturn:
-    """Unsupported: create a mesh of the topology's devices.
+) -> Mesh:
+    """Create a mesh of the topology's devices.
+
+    Args:
+      topo: the topology.
+      mesh_shape: sizes of the axes, whose product is the number of devices.
+      axis_names: names of the axes.
+      contiguous_submeshes: see :func:`primax.experimental.mesh_utils.create_device_mesh`.
 
     Raises:
-      NotImplementedError: always.
+      ImportError: if ``primax_distributed`` is not installed.
+      ValueError: if the sizes do not fit.
     """
-    raise NotImplementedError(
-        "make_mesh: this version of Primax computes on one device at a time, without meshes"
+    distributed = _wheel(WHEEL, EXTRA)
+    devices = distributed.mesh_utils.create_device_mesh(
+        mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes
     )
+    mesh: Mesh = distributed.Mesh(devices, axis_names)
+    return mesh

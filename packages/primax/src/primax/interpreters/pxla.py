@@ -33,3 +33,12 @@ def create_compile_options(
     build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
     build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
     return options
+
+
+def __getattr__(name: str) -> Any:
+    if name == "thread_resources":
+        from .._deprecations import deprecated
+        from .._thread_resources import thread_resources
+
+        return deprecated(__name__, name, thread_resources, "primax.set_mesh")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

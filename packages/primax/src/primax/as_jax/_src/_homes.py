@@ -61,7 +61,10 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
     "lax.windowed_reductions": _LAX,
     "layout": ("primax.experimental.layout",),
     "linear_util": ("primax.extend.linear_util",),
+    "mesh": ("primax.sharding",),
+    "mesh_utils": ("primax.experimental.mesh_utils",),
     "monitoring": ("primax.monitoring",),
+    "named_sharding": ("primax.sharding",),
     "nn": ("primax.nn",),
     "nn.functions": ("primax.nn",),
     "nn.initializers": ("primax.nn.initializers",),
@@ -85,6 +88,7 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
     "numpy.window_functions": _NUMPY,
     "ops": ("primax.ops",),
     "ops.scatter": ("primax.ops",),
+    "partition_spec": ("primax.sharding", "primax"),
     "pjit": ("primax.experimental.pjit", _PRIMITIVES),
     "prng": ("primax.extend.random", "primax.random"),
     "profiler": ("primax.profiler",),
@@ -101,7 +105,7 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
     "scipy.special": ("primax.scipy.special",),
     "scipy.stats": ("primax.scipy.stats",),
     "sharding": ("primax.sharding",),
-    "sharding_impls": ("primax.sharding",),
+    "sharding_impls": ("primax.sharding", "primax"),
     "source_info_util": ("primax.extend.source_info_util",),
     "stages": ("primax.stages",),
     "state": (),
@@ -114,7 +118,7 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
 }
 """For each private module the public modules in which its names are looked up, in order.
 
-Modules for meshes, kernels and several processes are absent.
+Modules for kernels and several processes are absent.
 """
 
 
