@@ -101,7 +101,6 @@ def test_short_axes_are_one_window(n, windows) -> None:
     np.testing.assert_array_equal(lax.cumsum(ones, 1), np.cumsum(ones, 1))
 
 
-
 def test_reduce_of_trees():
     def add_and_multiply(a, b):
         return {"s": a["s"] + b["s"], "p": a["p"] * b["p"]}
