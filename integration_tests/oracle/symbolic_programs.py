@@ -14,7 +14,20 @@ class Program(NamedTuple):
     constraints: tuple[str, ...]
 
 
-def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
+def _resizing(p: Any, jax: Any, image: Any, method: str) -> None:
+    def resize(x, *shape, antialias=True):
+        return image.resize(x, shape, method, antialias=antialias)
+
+    p(f"resize {method}", lambda x: resize(x, 2 * x.shape[0], x.shape[1]), "a, b")
+    p(f"resize {method} smaller", lambda x: resize(x, x.shape[0] // 2, 3, antialias=False), "a, b")
+    p(
+        f"grad resize {method}",
+        lambda x: jax.grad(lambda x: (resize(x, 5, x.shape[0]) ** 2).sum())(x),
+        "a, b",
+    )
+
+
+def programs(jax: Any, jnp: Any, lax: Any, random: Any, image: Any) -> dict[str, Program]:
     """The table of functions by name."""
     table: dict[str, Program] = {}
     A = "a, b"
@@ -95,6 +108,12 @@ def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
     p("slice -2 nc", lambda x: x[-2:], A)
     p("slice step", lambda x: x[::2], A)
     p("slice rev", lambda x: x[::-1], A)
+    p("slice step dim", lambda x: x[:: x.shape[1]], A)
+    p("slice -step dim", lambda x: x[:: -x.shape[1], ::-2], A)
+    p("slice bounds step dim", lambda x: x[1 : x.shape[0] : x.shape[1], 0], A)
+    p("slice start dim", lambda x: x[x.shape[1] : -1 : x.shape[1]], A)
+    p("at step dim", lambda x: x.at[:: -x.shape[1]].mul(2.0), A)
+    p("grad step dim", lambda x: grad(lambda x: (x[:: -x.shape[1]] ** 2).sum())(x), A)
     p("slice dim", lambda x: x[: x.shape[0] // 2], A)
     p("slice 1:-1", lambda x: x[1:-1], A, constraints=("a>=2",))
     p("idx none", lambda x: x[:, None], A)
@@ -364,6 +383,10 @@ def programs(jax: Any, jnp: Any, lax: Any, random: Any) -> dict[str, Program]:
     p("map", lambda x: lax.map(lambda r: r.sum(), x), A)
     p("assoc scan", lambda x: lax.associative_scan(jnp.add, x), A)
     p("top_k", lambda x: lax.top_k(x, 2), A, constraints=("b>=2",))
+    p("approx_max_k", lambda x: lax.approx_max_k(x, x.shape[1] - 1), A, constraints=("b>=2",))
+    p("approx_min_k", lambda x: lax.approx_min_k(x, 2, 0), A, constraints=("a>=2",))
+    for method in ("nearest", "linear", "cubic", "cubic-pytorch", "lanczos3", "area"):
+        _resizing(p, jax, image, method)
     p(
         "avg pool",
         lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"),

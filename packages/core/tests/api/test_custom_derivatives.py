@@ -674,3 +674,39 @@ class TestLogs:
         assert_close(pullback(F32(1)), (9.0,))
         with pytest.raises(NotImplementedError, match="cannot leave scan"):
             pullback.with_logs(F32(1))
+
+
+def test_checks_of_cotangents_can_be_switched_off() -> None:
+    @px.custom_vjp
+    def f(x):
+        return x * 2.0
+
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (np.ones(2, "f"),))
+    with pytest.raises(ValueError, match="shapes of the arguments"):
+        px.grad(f)(1.0)
+    px.config.update("disable_bwd_checks", True)
+    try:
+        assert np.asarray(px.grad(f)(1.0)).tolist() == [1, 1]
+        assert np.asarray(px.jit(px.grad(f))(1.0)).tolist() == [1, 1]
+    finally:
+        px.config.update("disable_bwd_checks", False)
+    with pytest.raises(ValueError, match="shapes of the arguments"):
+        px.jit(px.grad(f))(1.0)
+
+
+def test_reverse_mode_of_custom_vjp_in_a_custom_jvp_rule() -> None:
+    @px.custom_vjp
+    def f(x):
+        return lax.sin(x)
+
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (3.0 * ct * lax.cos(x),))
+
+    @px.custom_jvp
+    def g(x):
+        return f(x)
+
+    g.defjvp(lambda primals, tangents: px.jvp(f, primals, tangents))
+    for function in (g, px.jit(g)):
+        np.testing.assert_allclose(px.grad(function)(1.0), 3 * np.cos(1.0), rtol=1e-6)
+    with pytest.raises(TypeError, match="forward-mode"):
+        px.jvp(g, (1.0,), (1.0,))

@@ -93,6 +93,14 @@ def test_narrow_floats_are_summed_in_float32():
     assert float(lax.reduce_sum(np.ones(70000, np.float16), (0,))) == np.inf
 
 
+@pytest.mark.parametrize("n, windows", [(8, 1), (12, 1), (16, 1), (17, 2)])
+def test_short_axes_are_one_window(n, windows) -> None:
+    text = jit(lax.cumsum).lower(np.ones(n, "f")).as_text()
+    assert text.count('"stablehlo.reduce_window"') == windows
+    ones = np.ones((2, n), "f")
+    np.testing.assert_array_equal(lax.cumsum(ones, 1), np.cumsum(ones, 1))
+
+
 def test_reduce_of_trees():
     def add_and_multiply(a, b):
         return {"s": a["s"] + b["s"], "p": a["p"] * b["p"]}

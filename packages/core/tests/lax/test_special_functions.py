@@ -500,3 +500,19 @@ def test_long_polynomial_differentiates():
         np.array([0.5, -0.9]),
         np.linspace(1, 2, 70),
     )
+
+
+@pytest.mark.parametrize("dtype, limit", [("float32", 89.0), ("float64", 710.4)])
+def test_hyperbolic_functions_of_great_numbers(dtype, limit) -> None:
+    precise = np.longdouble if np.finfo(np.longdouble).eps < 1e-18 else np.float64
+    x = np.concatenate([np.linspace(-limit, limit, 2001), np.linspace(-2, 2, 401)]).astype(dtype)
+    with enable_x64(True):
+        for ours, exact in ((px.lax.sinh, np.sinh), (px.lax.cosh, np.cosh)):
+            expected = exact(x.astype(precise))
+            ulp = np.spacing(np.abs(expected).astype(dtype))
+            error = np.abs(np.asarray(px.jit(ours)(x)).astype(precise) - expected) / ulp
+            assert error.max() <= 8
+        ends = np.array([-0.0, np.inf, -np.inf, np.nan], dtype)
+        np.testing.assert_array_equal(px.lax.sinh(ends), ends)
+        assert np.signbit(np.asarray(px.lax.sinh(ends))[0])
+        np.testing.assert_array_equal(px.lax.cosh(ends), [1, np.inf, np.inf, np.nan])

@@ -172,6 +172,7 @@ _path: Final = FastPath(_take)
 
 def _basic(x, operands, plan: Plan):
     """Slices and single positions: slice, then squeeze and expand axes."""
+    x, plan = _symbolic_strides_first(x, plan)
     shape = typeof(x).shape
     starts: list[Any] = []
     sizes, strides, drop, flip = [], [], [], []
@@ -209,6 +210,21 @@ def _basic(x, operands, plan: Plan):
     if drop:
         x = lax.squeeze(x, tuple(drop))
     return _with_new_axes(x, plan)
+
+
+def _symbolic_strides_first(x, plan: Plan):
+    """Apply slices with symbolic bounds or strides; the result's plan has none of them."""
+    parts, axis = [], 0
+    for part in plan.parts:
+        if part[0] == "slice" and part[3] not in (1, -1) and not is_static(part[1:]):
+            _, start, stop, step = part
+            if step < 0:
+                last = typeof(x).shape[axis] - 1
+                x, start, stop, step = lax.rev(x, (axis,)), last - start, last - stop, -step
+            x, part = lax.slice_in_dim(x, start, stop, step, axis), ("all",)
+        parts.append(part)
+        axis += part[0] not in ("new", "none")
+    return x, Plan(tuple(parts))
 
 
 def _nearest(i: int, size: int) -> int:

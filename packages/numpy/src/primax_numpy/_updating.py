@@ -364,10 +364,10 @@ def _places_of(layout: _Layout, operands: Sequence[Any], shape: tuple[int, ...],
 
 def _evenly_spaced(start: Any, stop: Any, step: int) -> Any:
     """Positions of a slice."""
-    if is_static((start, stop)):
+    if is_static((start, stop, step)):
         return np.arange(start, stop, step, dtype=np.uint32 if stop > 2**31 else np.int32)
     places = lax.iota(np.int32, slice_length(start, stop, step))
-    return lax.add(lax.mul(places, np.int32(step)), size_as(start, np.int32))
+    return lax.add(lax.mul(places, size_as(step, np.int32)), size_as(start, np.int32))
 
 
 def _scattered(x, values, layout: _Layout, places, operation, *, mode, sorted_, unique):

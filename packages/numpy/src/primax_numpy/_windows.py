@@ -46,6 +46,8 @@ def window_of(
         n = shape[axis]
         start, size, step, count = 0, n, 1, n
         if kind == "slice":
+            if part[3] not in (1, -1) and not is_static(part[1:]):
+                return None
             start, count, step = part[1], slice_length(*part[1:]), part[3]
             size = count if abs(step) == 1 else max_dim((count - 1) * abs(step) + 1, 0)
             if step < 0:

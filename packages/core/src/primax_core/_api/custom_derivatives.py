@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._base import errors, pytree
+from .._base.config import state
 from .._base.source import api_boundary, take_attributes
 from .._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
 from .._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
@@ -160,6 +161,8 @@ class custom_jvp(_CustomFunction):
 
         rule.__name__ = name_of(jvp_rule)
         outs = CustomJVP(flat, rule, name_of(self.fun), self.symbolic_zeros).call(leaves)
+        if references.ops.loaded and state.trace is not None:
+            references.ops.check_returned(outs, flat.out_tree, "custom_jvp", self.fun)
         return _unflatten(flat.out_tree, [as_result(o) for o in outs])
 
 
@@ -344,6 +347,8 @@ class custom_vjp(_CustomFunction):
             rule.__name__ = fwd.__name__
 
         outs = CustomVJP(flat, rule, bwd, name_of(self.fun), self.symbolic_zeros).call(leaves)
+        if references.ops.loaded:
+            references.ops.check_returned(outs, flat.out_tree, "custom_vjp", self.fun)
         return _unflatten(flat.out_tree, [as_result(o) for o in outs])
 
 
@@ -421,7 +426,7 @@ def _checked_bwd_outputs(cts, in_tree, avals: Sequence, bwd: Callable, fun: Call
         if expected.dtype == dtypes.float0:
             results.append(Zero(expected))
             continue
-        if got.shape != expected.shape:
+        if got.shape != expected.shape and not state.disable_bwd_checks:
             raise ValueError(
                 f"Custom VJP bwd rule {describe(bwd)} for function {name_of(fun)} must produce "
                 "cotangents with the shapes of the arguments, but got "

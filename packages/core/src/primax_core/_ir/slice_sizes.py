@@ -51,7 +51,7 @@ def slice_length(start: Any, stop: Any, step: int) -> Any:
     >>> slice_length(0, 5, 2)
     3
     """
-    if is_static((start, stop)):
+    if is_static((start, stop, step)):
         return len(range(start, stop, step))
     if step < 0:
         start, stop, step = stop, start, -step

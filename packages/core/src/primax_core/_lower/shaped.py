@@ -185,7 +185,7 @@ def slice(
     strides = (1,) * len(starts) if strides is None else strides
     if is_static(starts) and is_static(limits) and is_static(strides) and is_fixed(x):
         return hlo.slice(x, i64s(starts), i64s(limits), i64s(strides))
-    shape = [-((s - n) // k) for s, n, k in zip(starts, limits, strides)]
+    shape = [(n - s + k - 1) // k for s, n, k in zip(starts, limits, strides)]
     return hlo.real_dynamic_slice(
         typed(x, shape), x, size_values(starts), size_values(limits), size_values(strides)
     )

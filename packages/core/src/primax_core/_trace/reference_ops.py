@@ -34,6 +34,9 @@ class References(Protocol):
     def refuse_returned(self, ref: Any, where: str, info: DebugInfo) -> None:
         """Raise an error for a reference among the results of a traced function."""
 
+    def check_returned(self, outs: Sequence[Any], tree: Any, kind: str, fun: Any) -> None:
+        """Raise an error for a reference among the results of a ``custom_vjp`` function."""
+
     # Contents
 
     def get(self, ref: Any, index: Any) -> Any:
@@ -151,7 +154,8 @@ class NoReferences:
     def _unreachable(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError("an operation on references ran before any reference was made")
 
-    refuse_returned = get = set = addupdate = indexer = read_whole = write_whole = _unreachable
+    refuse_returned = check_returned = _unreachable
+    get = set = addupdate = indexer = read_whole = write_whole = _unreachable
     cell = copy = process = call = lend = batch = plan = run = run_eagerly = evaluate = _unreachable
 
 

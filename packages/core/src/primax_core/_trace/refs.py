@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
-from .._base import source
+from .._base import pytree, source
 from .._base.config import state
 from .._base.identity import ROOT
 from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._ir.ref_types import AbstractRef
-from .core import Mutable, RefTypeError, Trace, Tracer, bind_on
+from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, typeof
 from .donation import on_donation
 from .reference_ops import references
 from .staging import JitTracer, tracer_classes
@@ -319,3 +319,23 @@ def refuse_returned(ref: Any, where: str, info: DebugInfo) -> NoReturn:
         f"reference of type {ref.aval}{where}, but mutable array references cannot be returned. "
         f"Return what it holds, `ref[...]`.{origin}"
     )
+
+
+def check_returned(outs: Sequence[Any], tree: Any, kind: str, fun: Any) -> None:
+    """Raise an error for a reference among the results of a function with custom rules.
+
+    Args:
+      kind: ``"custom_vjp"`` or ``"custom_jvp"``.
+
+    Raises:
+      ValueError: for the first reference.
+    """
+    for i, out in enumerate(outs):
+        if isinstance(typeof(out), AbstractRef):
+            paths = pytree.tree_leaves_with_path(pytree.tree_unflatten(tree, range(len(outs))))
+            path = pytree.keystr(paths[i][0])
+            raise ValueError(
+                f"{kind} function {source.summarize_function(fun)} returned a mutable array "
+                f"reference of type {typeof(out)}{' at result' + path if path else ''}, but "
+                "mutable array references cannot be returned. Return what it holds, `ref[...]`."
+            )

@@ -10,7 +10,8 @@ import numpy as np
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, f32, samples
-from .._lower.lazy import chlo, hlo, ir, mlir
+from .._ir.symbolic_dims import index, is_static
+from .._lower.lazy import hlo, ir, mlir, shaped
 from .._runtime.jaxlib_versions import approximate_top_k_size
 from .._trace.array import Array
 from .._trace.core import typeof
@@ -84,8 +85,8 @@ def approx_min_k(
 def _approximate(operand, k, axis, recall, is_max, size, aggregate) -> tuple[Array, Array]:
     aval = typeof(operand)
     try:
-        k = operator.index(k)
-    except TypeError as e:
+        k = index(k)
+    except (TypeError, AttributeError) as e:
         raise TypeError(f"k must be an integer, got {k!r}") from e
     if k <= 0:
         raise ValueError(f"k must be positive, got {k}")
@@ -119,6 +120,11 @@ def _abstract(
         )
     n = k
     if not aggregate_to_topk:
+        if not is_static((size, k)):
+            raise ValueError(
+                f"aggregate_to_topk=False needs a static size and k, got {size} and {k}: the "
+                "number of bins depends on them"
+            )
         n = approximate_top_k_size(size, x.ndim, k, recall_target, override)
     shape = (*x.shape[:reduction_dimension], n, *x.shape[reduction_dimension + 1 :])
     return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
@@ -130,7 +136,8 @@ def _lower(ctx, x, *, reduction_dimension, is_max_k, **_):
     axes = list(range(ctx.in_avals[0].ndim))
     axes.append(axes.pop(reduction_dimension))
     x = x if is_max_k else hlo.negate(x)
-    outs = list(chlo.top_k(hlo.transpose(x, mlir.i64s(axes)), mlir.i64(n)))
+    shape = (*(ctx.in_avals[0].shape[i] for i in axes[:-1]), n)
+    outs = shaped.top_k(hlo.transpose(x, mlir.i64s(axes)), n, shape)
     outs = [hlo.transpose(o, mlir.i64s(np.argsort(axes).tolist())) for o in outs]
     return outs if is_max_k else [hlo.negate(outs[0]), outs[1]]
 

@@ -178,7 +178,7 @@ class _Blocks(NamedTuple):
         n, size = shape[axis], self.size
         if not is_static((n,)):
             return _by_doubling_loop(op, neutral, x, axis, reverse)
-        if n <= size:
+        if n <= max(size, _ONE_WINDOW):
             return self.within(op, neutral, x, axis, reverse)
         blocks = -(-n // size)
         x = _shifted(x, axis, 0, blocks * size - n, neutral)
@@ -241,6 +241,9 @@ def _by_doubling_loop(op: Callable, neutral: Any, x: Any, axis: int, reverse: bo
 
     return while_loop(lambda state: lt(state[0], steps), step, (zero, x))[1]
 
+
+_ONE_WINDOW: Final = 16
+"""Axes of at most this size are one block: two levels compile three times as slowly."""
 
 _SMALL: Final = 4096
 

@@ -84,7 +84,7 @@ def _slice_abstract(x, *, start_indices, limit_indices, strides):
         )
     if any(s <= 0 for s in strides):
         raise TypeError(f"slice strides must have every element be positive, got {strides}.")
-    shape = [-((s - a) // k) for s, a, k in zip(start, limit, strides)]
+    shape = [(a - s + k - 1) // k for s, a, k in zip(start, limit, strides)]
     return ShapedArray(tuple(shape), x.dtype, x.weak_type)
 
 

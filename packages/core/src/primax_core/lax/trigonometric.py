@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from .._trace.core import typeof
 from .._trace.typing import ArrayLike
 from .accuracy import accurate, check_accuracy, operation
 from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
-from .comparison import gt
+from .comparison import compare, gt
 from .complex_cases import (
     acos_cases,
     acosh_cases,
@@ -50,6 +51,39 @@ def _emit_asin(ctx, x):
     return hlo.atan2(x, hlo.sqrt(hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))))
 
 
+def _half_exponential(ctx, size):
+    """``exp(size) / 2`` of floats with at least 32 bits, without overflow before the result.
+
+    For great numbers a part of the exponent becomes a factor; the subtraction is exact.
+    """
+    double = ctx.in_avals[0].dtype == dtypes.f64
+    bound, part = (600.0, 64.0) if double else (80.0, 16.0)
+    far = compare("GT", size, filled(ctx, bound), ctx.in_avals[0].dtype)
+    factor = hlo.select(far, filled(ctx, math.exp(part) / 2), filled(ctx, 0.5))
+    rest = hlo.select(far, hlo.subtract(size, filled(ctx, part)), size)
+    return hlo.multiply(hlo.exponential(rest), factor)
+
+
+def _emit_sinh(ctx, x):
+    dtype = ctx.in_avals[0].dtype
+    if dtype not in (dtypes.f32, dtypes.f64):
+        return chlo.sinh(x)
+    size, one, quarter = hlo.abs(x), filled(ctx, 1), filled(ctx, 0.25)
+    half = _half_exponential(ctx, size)
+    large = hlo.subtract(half, hlo.divide(quarter, half))
+    e = hlo.exponential_minus_one(size)
+    small = hlo.multiply(filled(ctx, 0.5), hlo.add(e, hlo.divide(e, hlo.add(e, one))))
+    out = hlo.select(compare("LT", size, one, dtype), small, large)
+    return hlo.multiply(hlo.sign(x), out)
+
+
+def _emit_cosh(ctx, x):
+    if ctx.in_avals[0].dtype not in (dtypes.f32, dtypes.f64):
+        return chlo.cosh(x)
+    half = _half_exponential(ctx, hlo.abs(x))
+    return hlo.add(half, hlo.divide(filled(ctx, 0.25), half))
+
+
 sin_p: Final = accurate(
     "sin", _INEXACT, with_cases(operation("sine"), "odd", circular_cases(sinh_cases))
 )
@@ -65,8 +99,8 @@ atan_p: Final = unary(
     "atan", _INEXACT, with_cases(lambda ctx, x: chlo.atan(x), "odd", circular_cases(atanh_cases))
 )
 atan2_p: Final = binary("atan2", _INEXACT, lambda x, y: hlo.atan2(x, y))
-sinh_p: Final = unary("sinh", _INEXACT, with_cases(lambda ctx, x: chlo.sinh(x), "odd", sinh_cases))
-cosh_p: Final = unary("cosh", _INEXACT, with_cases(lambda ctx, x: chlo.cosh(x), "even", cosh_cases))
+sinh_p: Final = unary("sinh", _INEXACT, with_cases(_emit_sinh, "odd", sinh_cases))
+cosh_p: Final = unary("cosh", _INEXACT, with_cases(_emit_cosh, "even", cosh_cases))
 tanh_p: Final = accurate("tanh", _INEXACT, with_cases(operation("tanh"), "odd", tanh_cases))
 asinh_p: Final = unary(
     "asinh", _INEXACT, with_cases(lambda ctx, x: chlo.asinh(x), "odd", asinh_cases)

@@ -518,3 +518,33 @@ def test_a_custom_vjp_function_receives_a_reference_once():
     f.defvjp(lambda a, b, x: (x, None), lambda _, ct: (None, None, ct))
     with pytest.raises(ValueError, match=r"for custom_vjp .* appeared at both a and b"):
         px.grad(lambda x: f(q, q, x))(1.0)
+
+
+def test_functions_with_custom_rules_return_no_references() -> None:
+    @px.custom_vjp
+    def made(x):
+        return {"ref": px.new_ref(x)}
+
+    made.defvjp(lambda x: ({"ref": px.new_ref(x)}, None), lambda _, ct: (ct["ref"],))
+
+    @px.custom_vjp
+    def passed(ref, x):
+        return ref
+
+    passed.defvjp(lambda ref, x: (ref, x), lambda x, ct: (None, ct))
+
+    @px.custom_jvp
+    def made_too(x):
+        return px.new_ref(x)
+
+    made_too.defjvp(lambda primals, tangents: (made_too(*primals), tangents[0]))
+    one = np.float32(1)
+    refused = r"custom_vjp function \S*made at .*:\d+ returned .*Ref.* at result\['ref'\]"
+    for call in (made, px.jit(made), px.grad(lambda x: made(x)["ref"][...])):
+        with pytest.raises(ValueError, match=refused):
+            call(one)
+    with pytest.raises(ValueError, match=r"custom_vjp function .*passed at"):
+        passed(px.new_ref(one), one)
+    with pytest.raises(ValueError, match=r"custom_jvp function .*made_too at"):
+        px.jit(lambda x: made_too(x)[...])(one)
+    assert made_too(one)[...] == 1

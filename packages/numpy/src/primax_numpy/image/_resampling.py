@@ -113,23 +113,27 @@ def weights_of(
     distance = xp.abs(places - xp.arange(size, dtype=dtype)[:, None])
     if antialias:
         distance = distance / xp.maximum(xp.abs(1 / scale), 1)
-    inside = (places >= -0.5) & (places <= size - 0.5)
+    inside = (places >= -0.5) & (places <= xp.asarray(size, dtype) - 0.5)
     return _normalized(xp, _KERNELS[method](xp, distance), inside)
 
 
 def _repeating(xp, size: int, places):
     """Cubic weights for an input extended by copies of its end elements."""
-    reach = 4
-    inside = (places >= -reach) & (places <= size - 1 + reach)
-    elements = xp.arange(-reach, size + reach, dtype=places.dtype)[:, None]
-    weights = _cubic(xp, xp.abs(xp.clip(places, -2, size + 1) - elements), -0.75)
-    if size == 1:
-        ends = [weights.sum(0, keepdims=True)]
-    else:
-        first, last = weights[: reach + 1], weights[-reach - 1 :]
-        middle = weights[reach + 1 : -reach - 1]
-        ends = [first.sum(0, keepdims=True), middle, last.sum(0, keepdims=True)]
-    return xp.where(inside, xp.concatenate(ends, 0), 0)
+    reach, dtype = 4, places.dtype
+    end = xp.asarray(size, dtype)
+    inside = (places >= -reach) & (places <= end - 1 + reach)
+    places = xp.clip(places, -2, end + 1)
+
+    def weights(elements):
+        return _cubic(xp, xp.abs(places - elements[:, None]), -0.75)
+
+    elements, outside = xp.arange(size, dtype=dtype), xp.arange(reach, dtype=dtype)
+    before = weights(outside - reach).sum(0, keepdims=True)
+    after = weights(outside + end).sum(0, keepdims=True)
+    total = weights(elements)
+    total = total + xp.where(elements[:, None] == 0, before, 0)
+    total = total + xp.where(elements[:, None] == end - 1, after, 0)
+    return xp.where(inside, total, 0)
 
 
 def _normalized(xp, weights, counts):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact
+from primax_core.extend.dimensions import index, is_static, size_as
 from primax_core.extend.elementwise import argument_type as typeof
 
 from .._checks import axes_of, check_arrays
@@ -40,13 +40,13 @@ def resize(
     """
     check_arrays("image.resize", image)
     aval = typeof(image)
-    target = tuple([operator.index(d) for d in shape])
+    target = tuple([index(d) for d in shape])
     if len(target) != aval.ndim:
         raise ValueError(
             "image.resize: shape must have length equal to the number of dimensions of x; "
             f"{target} vs {aval.shape}"
         )
-    if any(d < 0 for d in target) or any(not d and w for d, w in zip(aval.shape, target)):
+    if any(d < 0 for d in target) or any(d == 0 and w != 0 for d, w in zip(aval.shape, target)):
         raise ValueError(f"image.resize: cannot resize an image of shape {aval.shape} to {target}")
     kernel = method_of(method)
     if kernel is ResizeMethod.NEAREST:
@@ -60,6 +60,11 @@ def resize(
 def _nearest(image, *, shape):
     for axis, (size, out_size) in enumerate(zip(typeof(image).shape, shape)):
         if size == out_size:
+            continue
+        if not is_static((size, out_size)):
+            odd = 2 * pnp.arange(out_size, dtype=np.uint32) + 1
+            places = odd * size_as(size, np.uint32) // (2 * size_as(out_size, np.uint32))
+            image = _taken(image, lax.convert_element_type(places, np.int32), axis)
             continue
         if out_size and size % out_size == 0:
             # Every k-th element, starting with the middle of the first k.
@@ -92,6 +97,11 @@ def _resize(image, *, shape, method, antialias, precision):
     real = real if real.itemsize >= 4 else dtypes.f32
     for axis, (size, out_size) in enumerate(zip(typeof(image).shape, shape)):
         if size == out_size:
+            continue
+        if not is_static((size, out_size)):
+            scale = lax.div(size_as(out_size, real), size_as(size, real))
+            weights = weights_of(pnp, size, out_size, scale, real.type(0), method, antialias)
+            image = _weighted(image, weights, axis, precision)
             continue
         scale = np.float64(out_size / max(size, 1))
         weights = weights_of(np, size, out_size, scale, np.float64(0), method, antialias)
@@ -151,7 +161,7 @@ def scale_and_translate(
     """
     check_arrays("image.scale_and_translate", image, scale, translation)
     aval = typeof(image)
-    target = tuple([operator.index(d) for d in shape])
+    target = tuple([index(d) for d in shape])
     axes = axes_of(tuple(spatial_dims), aval.ndim)
     if len(target) != aval.ndim or any(
         d != w for i, (d, w) in enumerate(zip(aval.shape, target)) if i not in axes

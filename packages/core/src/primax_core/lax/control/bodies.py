@@ -21,13 +21,14 @@ _traced = caches.OfFunctions()
 class Body:
     """A traced function; ``consts`` precede the arguments of ``jaxpr``."""
 
-    __slots__ = ("jaxpr", "consts", "out_tree", "info")
+    __slots__ = ("jaxpr", "consts", "out_tree", "info", "unchanged")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], out_tree: Any, info: DebugInfo):
         self.jaxpr: Jaxpr = jaxpr
         self.consts: Sequence[Any] = consts
         self.out_tree: Any = out_tree
         self.info: DebugInfo = info
+        self.unchanged: tuple[bool, ...] | None = None  # see ``forwarding.unchanged_carries``
 
 
 def trace_body(

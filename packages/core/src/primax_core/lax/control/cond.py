@@ -48,6 +48,7 @@ from ..elementwise import scalar_of
 from ..selection import clamp, select_n
 from ..stopping import cut_off
 from .bodies import Body, difference, leaf_paths, sentences, structure_differences, trace_body
+from .forwarding import forwarded, forwards
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -261,6 +262,12 @@ def _check_branches(what: str, bodies: Sequence[Body], names: tuple[str, ...]) -
 def _run_jaxprs(run, args, *, branches, **_):
     which = min(max(int(np.asarray(as_operand(args[0]))), 0), len(branches) - 1)
     return run(branches[which], args[1:])
+
+
+@cond_p.rule(forwards)
+def _forwards(args, *, branches, **_):
+    outs = zip(*(forwarded(branch, args[1:]) for branch in branches))
+    return [out[0] if len(set(out)) == 1 else None for out in outs]
 
 
 @cond_p.rule(abstract)

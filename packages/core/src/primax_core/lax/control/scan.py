@@ -55,6 +55,7 @@ from .bodies import (
     promote_weak,
     trace_body,
 )
+from .forwarding import Reduced, carries_as_operands, forwards, unchanged_of
 from .scan_loop import emit_loop, emit_steps, emit_symbolic_loop
 from .scan_residuals import LinearScan
 
@@ -132,10 +133,17 @@ def scan(
     )  # fmt: skip
     if references.ops.loaded:
         references.ops.check_aliases([*init_leaves, *xs_leaves], body.consts, body.info)
+    jaxpr, consts, reduced = body.jaxpr, body.consts, None
+    if mask := unchanged_of(body, n_carry):
+        reduced = Reduced(mask, init_leaves)
+        jaxpr, consts = reduced.body(jaxpr, consts, True)
+        init_leaves = reduced.init
     out = scan_p.bind(
-        *body.consts, *init_leaves, *xs_leaves, jaxpr=body.jaxpr, length=n, reverse=bool(reverse),
-        unroll=_checked_unroll(unroll, n), num_consts=len(body.consts), num_carry=n_carry,
+        *consts, *init_leaves, *xs_leaves, jaxpr=jaxpr, length=n, reverse=bool(reverse),
+        unroll=_checked_unroll(unroll, n), num_consts=len(consts), num_carry=len(init_leaves),
     )  # fmt: skip
+    if reduced is not None:
+        out = reduced.results(out)
     return _unflatten(init_tree, out[:n_carry]), _unflatten(y_tree, out[n_carry:])
 
 
@@ -234,6 +242,12 @@ def _run_jaxprs(run, args, *, jaxpr, length, reverse, num_consts, num_carry, **_
 
 
 # Types
+
+
+@scan_p.rule(forwards)
+def _forwards(args, *, jaxpr, num_consts, num_carry, **_):
+    ys = len(jaxpr.outvars) - num_carry
+    return [*carries_as_operands(jaxpr, args, num_consts, num_carry), *[None] * ys]
 
 
 @scan_p.rule(abstract)

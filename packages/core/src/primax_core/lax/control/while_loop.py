@@ -47,6 +47,7 @@ from .bodies import (
     promote_weak,
     trace_body,
 )
+from .forwarding import Reduced, carries_as_operands, forwards, unchanged_carries, unchanged_of
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
@@ -64,8 +65,9 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
       body_fun: function that returns a value of the same structure and types.
       init_val: a pytree. Weakly typed leaves are converted to the dtype returned by ``body_fun``.
 
-    Forward-mode differentiation is supported. Reverse mode is not, because the number of steps is
-    unknown: use :func:`scan`, or :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped
+    Forward-mode differentiation is supported. Reverse mode is supported only for components that
+    the body does not change, because the number of steps is unknown: use :func:`scan`, or
+    :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped
     condition the loop runs until the condition of all examples is false; finished examples do not
     change.
 
@@ -111,11 +113,24 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     )  # fmt: skip
     if references.ops.loaded:
         references.ops.check_aliases(leaves, (*cond.consts, *body.consts), body.info)
-    out = while_p.bind(
-        *cond.consts, *body.consts, *leaves, cond_jaxpr=cond.jaxpr, body_jaxpr=body.jaxpr,
-        cond_nconsts=len(cond.consts), body_nconsts=len(body.consts),
+    mask = unchanged_of(body, len(leaves))
+    outs = _bind(mask, cond.jaxpr, cond.consts, body.jaxpr, body.consts, leaves)
+    return _unflatten(tree, outs)
+
+
+def _bind(mask, cond: Jaxpr, cond_consts, body: Jaxpr, body_consts, init) -> list[Any]:
+    """A loop; ``mask`` marks the carries that it does not change, which become constants."""
+    reduced = None
+    if mask:
+        reduced = Reduced(mask, init)
+        cond, cond_consts = reduced.body(cond, cond_consts, False)
+        body, body_consts = reduced.body(body, body_consts, True)
+        init = reduced.init
+    outs = while_p.bind(
+        *cond_consts, *body_consts, *init, cond_jaxpr=cond, body_jaxpr=body,
+        cond_nconsts=len(cond_consts), body_nconsts=len(body_consts),
     )  # fmt: skip
-    return _unflatten(tree, out)
+    return outs if reduced is None else reduced.results(outs)
 
 
 _LEAF = _flatten(0)[1]
@@ -138,6 +153,12 @@ def _run_jaxprs(run, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
     while bool(as_operand(run(cond_jaxpr, [*cond_consts, *carry])[0])):
         carry = run(body_jaxpr, [*body_consts, *carry])
     return carry
+
+
+@while_p.rule(forwards)
+def _forwards(args, *, cond_nconsts, body_jaxpr, body_nconsts, **_):
+    carry = len(body_jaxpr.outvars)
+    return carries_as_operands(body_jaxpr, args[cond_nconsts:], body_nconsts, carry)
 
 
 @while_p.rule(abstract)
@@ -253,11 +274,13 @@ def _jvp(primals, tangents, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconst
     )  # fmt: skip
     cond_consts, body_consts, init = _split(primals, cond_nconsts, nb)
     _, const_t, carry_t = _split(tangents, cond_nconsts, nb)
-    outs = while_p.bind(
-        *cond_consts, *body_consts, *(t for t, m in zip(const_t, const_nz) if m), *init,
-        *(instantiate(t) for t, m in zip(carry_t, carry_nz) if m),
-        cond_jaxpr=test, body_jaxpr=program, cond_nconsts=cond_nconsts, body_nconsts=nb + nb_dot,
+    consts = [*body_consts, *(t for t, m in zip(const_t, const_nz) if m)]
+    init = [*init, *(instantiate(t) for t, m in zip(carry_t, carry_nz) if m)]
+    mask = derive_from_jaxpr(
+        program, "unchanged", nb + nb_dot,
+        lambda: unchanged_carries(program, nb + nb_dot, len(init)),
     )  # fmt: skip
+    outs = _bind(mask, test, cond_consts, program, consts, init)
     dots = iter(outs[n_out:])
     return outs[:n_out], [next(dots) if m else Zero.like(o) for o, m in zip(outs, carry_nz)]
 

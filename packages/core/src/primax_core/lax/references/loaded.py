@@ -19,6 +19,7 @@ class _LoadedReferences:
 
     check_aliases = staticmethod(refs.check_aliases)
     refuse_returned = staticmethod(refs.refuse_returned)
+    check_returned = staticmethod(refs.check_returned)
     read_whole = staticmethod(refs.read_whole)
     write_whole = staticmethod(refs.write_whole)
 
