@@ -1,0 +1,1 @@
+"""primax-distributed: several devices and processes."""
