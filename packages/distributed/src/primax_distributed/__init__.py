@@ -4,6 +4,9 @@ from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 
 from . import mesh_utils as mesh_utils
+from ._arrays import make_array_from_callback as make_array_from_callback
+from ._arrays import make_array_from_process_local_data as make_array_from_process_local_data
+from ._arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from ._current import concrete_mesh as concrete_mesh
 from ._current import entered_mesh as entered_mesh
 from ._current import get_abstract_mesh as get_abstract_mesh

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from primax_core.extend.runtime import default_placement, register_sharding
 from primax_core.extend.traces import current_trace
 
 from ._mesh import AbstractMesh, Mesh, empty_abstract_mesh, empty_mesh
 from ._mesh_options import current_abstract_mesh, current_mesh, entered_mesh as _entered
+from ._named import NamedSharding
+from ._spec import PartitionSpec
 
 
 def get_mesh() -> Mesh:
@@ -63,6 +66,24 @@ def mesh_of_specs() -> Mesh | AbstractMesh:
     return concrete if not concrete.empty else entered_mesh()
 
 
+def sharding_of_spec(spec: PartitionSpec) -> NamedSharding:
+    """The sharding that a partition spec means in place of one: over the mesh in effect.
+
+    Raises:
+      ValueError: if there is no mesh.
+    """
+    mesh = mesh_of_specs()
+    if mesh.empty:
+        raise ValueError(
+            f"{spec} was passed in place of a sharding, but no mesh is set. Set one with "
+            "`with set_mesh(mesh):`, or pass NamedSharding(mesh, spec)"
+        )
+    return NamedSharding(mesh, spec)
+
+
+register_sharding(PartitionSpec, sharding_of_spec)
+
+
 class set_mesh:
     """Set the mesh of this thread, from now on or for a ``with`` block.
 
@@ -99,6 +120,8 @@ class set_mesh:
         self._stack = ExitStack()
         self._stack.enter_context(current_mesh(self._mesh))
         self._stack.enter_context(current_abstract_mesh(self._mesh.abstract_mesh))
+        everywhere = None if self._mesh.empty else NamedSharding(self._mesh, PartitionSpec())
+        self._stack.enter_context(default_placement(everywhere))
 
     def __enter__(self) -> None:
         if self._stack is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from primax_distributed.processes import JoinError
 from primax_distributed.processes._clusters import Place, detect, first_node
 

@@ -6,8 +6,9 @@ import inspect
 import signal
 
 import pytest
-from primax_distributed import processes
 from several import environment, together
+
+from primax_distributed import processes
 
 JOIN = "processes.initialize(f'127.0.0.1:{port}', n, rank, freeze_timeout_seconds=3)\n"
 

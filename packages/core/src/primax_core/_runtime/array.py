@@ -73,7 +73,16 @@ def spec_of(
     """The interned spec; ``layout`` is a canonical one (``layouts.canonical``)."""
     key = (aval, sharding, committed, layout)
     known = _specs.get(key)
-    return known if known is not None else _specs.setdefault(key, Spec(*key))
+    return known if known is not None else _new_spec(*key)
+
+
+def _new_spec(aval: ShapedArray, sharding: Sharding, committed: bool, layout: Any) -> Spec:
+    key = (aval, sharding, committed, layout)
+    placement = sharding._placement(aval.ndim)
+    if placement is not aval.placement:  # the type of an array says how it is sharded
+        placed = aval.update(placement=placement)
+        return _specs.setdefault(key, spec_of(placed, sharding, committed, layout))
+    return _specs.setdefault(key, Spec(*key))
 
 
 def physical(aval: ShapedArray) -> ShapedArray:

@@ -29,6 +29,11 @@ from .._engine.jit_cache import library_function as library_function
 from .._engine.results import as_result as as_result
 from .._lower.compile import guarded_compilation as guarded_compilation
 from .._runtime.array import default_sharding as default_sharding
+from .._runtime.assembly import (
+    array_from_callback as array_from_callback,
+    array_from_parts as array_from_parts,
+    array_from_values as array_from_values,
+)
 from .._runtime.devices import (
     client_of as client_of,
     clients as clients,
