@@ -76,6 +76,9 @@ def spec_of(
     return known if known is not None else _new_spec(*key)
 
 
+_part_specs: dict[Spec, dict[Any, Spec]] = caches.bounded_cache(256)
+
+
 def _new_spec(aval: ShapedArray, sharding: Sharding, committed: bool, layout: Any) -> Spec:
     key = (aval, sharding, committed, layout)
     placement = sharding._placement(aval.ndim)
@@ -174,17 +177,33 @@ class ArrayImpl(Array):
         sharding, shape = self._spec.sharding, self._spec.aval.shape
         if sharding.num_devices == 1:
             return [Shard(sharding._devices[0], sharding, shape, self)]
+        devices = sharding.addressable_devices_indices_map(shape)
+        return [Shard(d, sharding, shape, part=self._part_on) for d in devices]
+
+    def _part_on(self, device: _devices.Device) -> ArrayImpl:
+        """The part on one device of this process, as an array on that device."""
         from .parts import part_on_device  # loaded on first use: most arrays are on one device
 
-        aval, stored, shards = self._spec.aval, self._spec.stored, []
-        part = ShapedArray(sharding.shard_shape(shape), aval.dtype, aval.weak_type)
-        kind = None if sharding._on_default_memory() else sharding.memory_kind
-        for device in sharding.addressable_devices_indices_map(shape):
-            one = SingleDeviceSharding(device, memory_kind=kind)
-            spec = spec_of(part, one, True)
-            data = spec.wrap(part_on_device(self._buf, stored, spec.stored, sharding, one))
-            shards.append(Shard(device, sharding, shape, data))
-        return shards
+        self._check_alive()
+        spec = self._part_specs()[device]
+        sharding: Any = spec.sharding
+        buf = part_on_device(
+            self._buf, self._spec.stored, spec.stored, self._spec.sharding, sharding
+        )
+        return spec.wrap(buf)
+
+    def _part_specs(self) -> dict[Any, Spec]:
+        spec = self._spec
+        specs = _part_specs.get(spec)
+        if specs is None:
+            sharding, aval = spec.sharding, spec.aval
+            part = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
+            kind = None if sharding._on_default_memory() else sharding.memory_kind
+            specs = _part_specs[spec] = {
+                d: spec_of(part, SingleDeviceSharding(d, memory_kind=kind), True)
+                for d in sharding.addressable_devices
+            }
+        return specs
 
     @property
     def global_shards(self) -> list[Shard]:

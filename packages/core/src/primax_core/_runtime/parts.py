@@ -20,6 +20,7 @@ from .sharding import Index, Shape, Sharding, SingleDeviceSharding
 _REUSE: Final = _jax.ArrayCopySemantics.REUSE_INPUT
 _SHARED: Final = _jax.HostBufferSemantics.ZERO_COPY
 _BOOL: Final = np.dtype(np.bool_)
+_NUMPYS: Final = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
 
 
 def part_on_host(
@@ -34,10 +35,14 @@ def part_on_host(
     """
     if aval.dtype not in exportable_dtypes and aval.dtype != _BOOL:  # less than a byte each
         return to_host(buf)[sharding.devices_indices_map(aval.shape)[device]]
-    buf.block_until_ready()  # reading an unallocated buffer aborts
     if device.platform != "cpu":
         return to_host(_part_on_accelerator(buf, sharding, device))
-    return host_view(_capsule_of_part(buf, sharding, device), shape, aval.dtype)
+    buf.block_until_ready()  # reading an unallocated buffer aborts
+    first = _jax.reorder_shards(buf, _led_by(sharding, device, buf), _REUSE)
+    capsule = _jax.buffer_to_dlpack_managed_tensor(first)
+    if aval.dtype in _NUMPYS:  # twice as fast
+        return np.from_dlpack(_Capsule(capsule))
+    return host_view(capsule, shape, aval.dtype)
 
 
 def part_on_device(
@@ -59,20 +64,26 @@ def part_on_device(
     )  # fmt: skip
 
 
-def _capsule_of_part(buf: Any, sharding: Sharding, device: Device) -> Any:
-    # jaxlib exports the first part of this process, so the device is moved to the front.
-    stream = None
-    if device.platform != "cpu":
-        stream = device.get_stream_for_external_ready_events()
-    return export_capsule(_jax.reorder_shards(buf, _led_by(sharding, device, buf), _REUSE), stream,
-                          None, False)  # fmt: skip
+class _Capsule:
+    """A DLPack capsule on the host, for NumPy."""
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 _orders: dict[tuple, Any] = {}
 
 
 def _led_by(sharding: Sharding, device: Device, buf: Any) -> Any:
-    """jaxlib's sharding over the same devices with one of them first."""
+    """jaxlib's sharding over the same devices with one of them first: DLPack exports that part."""
     ndim = len(buf.aval.shape)
     key = (sharding._devices, device, ndim)
     order = _orders.get(key)
@@ -86,7 +97,8 @@ def _led_by(sharding: Sharding, device: Device, buf: Any) -> Any:
 
 def _part_on_accelerator(buf: Any, sharding: Sharding, device: Device) -> Any:
     stream = device.get_stream_for_external_ready_events()
-    capsule = _capsule_of_part(buf, sharding, device)
+    first = _jax.reorder_shards(buf, _led_by(sharding, device, buf), _REUSE)
+    capsule = export_capsule(first, stream, None, False)
     # Memory of an accelerator has no other interface. jaxlib creates the array; `dlpack.py` says
     # what else that does.
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,9 +18,10 @@ class Shard:
       sharding: the sharding of the whole array.
       global_shape: shape of the whole array.
       data: the shard as an array on its device; ``None`` on a device of another process.
+      part: a function that returns ``data``, called on first use.
     """
 
-    __slots__ = ("_device", "_sharding", "_global_shape", "_data")
+    __slots__ = ("_device", "_sharding", "_global_shape", "_data", "_part")
 
     def __init__(
         self,
@@ -27,11 +29,13 @@ class Shard:
         sharding: Sharding,
         global_shape: tuple[int, ...],
         data: Any = None,
+        part: Callable[[Device], Any] | None = None,
     ):
         self._device = device
         self._sharding = sharding
         self._global_shape = tuple(global_shape)
         self._data = data
+        self._part = part
 
     @property
     def device(self) -> Device:
@@ -54,6 +58,8 @@ class Shard:
     @property
     def data(self) -> Any:
         """The shard as an array on its device; ``None`` on a device of another process."""
+        if self._part is not None:
+            self._data, self._part = self._part(self._device), None
         return self._data
 
     def _indices(self):
