@@ -153,6 +153,7 @@ X = Varying.of("x")
 Y = Varying.of("y")
 VX = ShapedArray((4,), np.float32, False, X)
 F4 = ShapedArray((4,), np.float32)
+F4_ONES = np.ones(4, np.float32)
 
 
 def body(f, *avals):
@@ -512,3 +513,62 @@ def test_values_are_computed():
     expected = 2 * p * np.cos(p * p)
     np.testing.assert_allclose(pc.jit(f)(p), expected, rtol=1e-5)
     np.testing.assert_allclose(f(p), expected, rtol=1e-5)
+
+
+# Results that depend on a condition that varies
+
+
+def test_branches_chosen_by_a_condition_that_varies():
+    def f(x):
+        return lax.cond(
+            lax.gt(total_of(x), 0.0), lambda: np.float32(1), lambda: lax.sin(np.float32(0))
+        )
+
+    assert types(f, VX) == ["f32[]{V:x}"]
+    assert types(pc.vmap(f), VX.with_axis(0, 2)) == ["f32[2]{V:x}"]
+
+
+def test_loops_whose_condition_varies():
+    def f(x):
+        n = total_of(x)
+        return lax.while_loop(
+            lambda c: lax.lt(c[0], n),
+            lambda c: (lax.add(c[0], 1.0), lax.mul(c[1], 2.0), np.float32(3)),
+            (np.float32(0), np.float32(1), np.float32(2)),
+        )
+
+    assert types(f, VX) == ["f32[]{V:x}"] * 3
+    assert types(pc.vmap(f), VX.with_axis(0, 2)) == ["f32[2]{V:x}"] * 3
+
+
+def test_loops_of_the_library():
+    from primax_core.lax.control import placed
+
+    def step(c, x):
+        return lax.mul(c, x), c
+
+    def f(x):
+        return lax.scan(step, np.zeros(4, np.float32), x)
+
+    with pytest.raises(TypeError, match="the varying axes do not match"):
+        types(f, VX.with_axis(0, 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placed, "written_by_library", lambda fun: True)
+        assert types(f, VX.with_axis(0, 2)) == ["f32[4]{V:x}", "f32[2,4]{V:x}"]
+        assert types(
+            lambda x: lax.scan(lambda c, y: (np.zeros(4, np.float32), y), x, None, length=2)[0], VX
+        ) == ["f32[4]{V:x}"]
+        assert types(
+            lambda x: lax.fori_loop(0, 3, lambda i, c: lax.add(c, x), 0 * F4_ONES), VX
+        ) == ["f32[4]{V:x}"]
+
+
+def test_linear_solves_with_a_matrix_that_varies():
+    def solve(d, b):
+        return lax.custom_linear_solve(
+            lambda x: lax.mul(d, x), b, lambda matvec, b: lax.div(b, d), symmetric=True
+        )
+
+    assert types(solve, VX, F4) == ["f32[4]{V:x}"]
+    grad = pc.grad(lambda d, b: total(total_of(solve(d, b)), "x"), (0, 1))
+    assert types(grad, VX, F4) == ["f32[4]{V:x}", "f32[4]"]

@@ -55,12 +55,15 @@ def spec_of(names, ndim, free):
     return (f"{{{inner}}}", *["{?}" if free else "{}"] * (ndim - 1))
 
 
-def over_mesh(f, *avals, names=("x", "y"), owner=None):
-    """``f`` on the parts of each position along ``names``, whose results are concatenated."""
+def over_mesh(f, *avals, names=("x", "y"), owner=None, around=()):
+    """``f`` on the parts of each position along ``names``, whose results are concatenated.
+
+    ``around`` names the axes of an enclosing region.
+    """
     parts = math.prod(MESH[n] for n in names)
-    free = len(names) < len(MESH)
+    free = len(names) + len(around) < len(MESH)
     local = [ShapedArray((a.shape[0] // parts, *a.shape[1:]), a.dtype) for a in avals]
-    with named_axes({n: MESH[n] for n in names}, owner or Owner()):
+    with named_axes({n: MESH[n] for n in (*around, *names)}, owner or Owner()):
         jaxpr = stage(lambda *xs: [f(*xs)], local)
     outs = [ShapedArray((a.shape[0] * parts, *a.shape[1:]), a.dtype) for a in jaxpr.out_avals]
 

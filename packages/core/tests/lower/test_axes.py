@@ -13,7 +13,7 @@ from primax_core import lax
 from primax_core._lower.axes import MeshAxes
 from primax_core._lower.module import lower_module
 from primax_core._trace.axes import axis_env
-from primax_core.extend import Primitive, ShapedArray, abstract, lower, stage
+from primax_core.extend import Primitive, ShapedArray, abstract, jvp, lower, stage
 from primax_core.extend.traces import named_axes, owner_of
 
 V = ShapedArray((8,), np.float32)
@@ -122,6 +122,24 @@ def test_functions_are_traced_anew_for_another_owner():
             stage(lambda x: [f(x)], [V])
             stage(lambda x: [f(x)], [V])
     assert [len(o.bound) for o in owners] == [1, 1]
+
+
+def test_derivatives_are_derived_anew_for_other_axes():
+    """The types of a collective may depend on the owner of its axes, and so may its derivative."""
+    sin_of = Primitive("sin_over")
+    sin_of.rule(abstract)(lambda x, *, axes: x)
+    seen = []
+
+    @sin_of.rule(jvp)
+    def _jvp(primals, tangents, *, axes):
+        seen.append(owner_of(axes))
+        return sin_of.bind(*primals, axes=axes), lax.mul(tangents[0], primals[0])
+
+    owners = [Owner(), Owner(), None]
+    for owner in owners * 2:
+        with named_axes({"x": 2}, owner):
+            stage(lambda x: pc.jvp(lambda v: sin_of.bind(v, axes=("x",)), (x,), (x,)), [V])
+    assert seen == owners
 
 
 # Groups of indices

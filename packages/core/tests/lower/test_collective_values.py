@@ -226,3 +226,17 @@ def test_gradients():
     # sum_ij ct_i df_i/dx_j t_j is the same by both modes
     forward, backward = np.split(values(both, X), 2, axis=1)
     assert np.allclose((forward * PARTS).sum(), (backward * PARTS).sum(), rtol=1e-4)
+
+
+def test_nested_regions():
+    def inner(x):
+        total = lax.psum(x, ("x", "y"))
+        return lax.add(total, position(x, ("x", "y")))
+
+    def outer(x):
+        whole = over_mesh(inner, ShapedArray(x.shape, x.dtype), names=("y",), around=("x",))
+        return whole(lax.mul(x, np.float32(2)))
+
+    out = values(outer, X, names=("x",)).reshape(PARTS.shape)
+    expected = 2 * PARTS.sum(0) + np.arange(4, dtype=np.float32).reshape(4, 1, 1)
+    assert np.array_equal(out, expected)

@@ -14,6 +14,7 @@ from typing import Any
 from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive
+from .._trace.axes import axis_env, named_axes_of
 
 
 def derive(
@@ -32,6 +33,12 @@ def derive(
         raise TypeError(
             f"parameters of primitive {prim.name} must be hashable, got {params}"
         ) from e
+    if result:
+        return result
+    if result is False or named_axes_of(prim, params):  # it depends on the named axes in scope
+        cache[full] = False
+        full = (*full, axis_env.key)
+        result = cache.get(full)
     if result is None:
         prim.stored_elsewhere |= prim.cache_on is not None
         result = cache[full] = make()

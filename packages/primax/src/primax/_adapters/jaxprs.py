@@ -331,7 +331,7 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
         raise TypeError(f"a value of type {aval} has no axis to map over")
     if not 0 <= axis < aval.ndim or aval.shape[axis] != size:
         raise ValueError(f"axis {axis} of {aval} is not one of {size} examples")
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
+    return aval.without_axis(axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
@@ -348,7 +348,7 @@ def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: An
         return aval
     if not isinstance(aval, ShapedArray):
         raise TypeError(f"values of type {aval} cannot be batched")
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval.with_axis(axis, size)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:

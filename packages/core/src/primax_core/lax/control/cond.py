@@ -15,6 +15,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
 from ..._ir.effects import check_not_masked, on_references, shifted
 from ..._ir.jaxpr import Jaxpr
+from ..._ir.placement import is_placed
 from ..._ir.primitive import (
     Primitive,
     abstract,
@@ -179,6 +180,10 @@ def bind_branches(
     leaves, in_tree = _flatten(operands)
     avals = [typeof(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, what) for f in funs]
+    if any(map(is_placed, (typeof(index), *(a for b in bodies for a in b.jaxpr.out_avals)))):
+        from .placed import with_common_results
+
+        bodies = with_common_results(typeof(index), bodies, funs)
     _check_branches(what, bodies, names)
     if references.ops.loaded:
         for b in bodies:

@@ -12,6 +12,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
 from ..._ir.effects import shifted
 from ..._ir.jaxpr import Jaxpr
+from ..._ir.placement import is_placed
 from ..._ir.primitive import (
     Primitive,
     abstract,
@@ -92,6 +93,13 @@ def custom_linear_solve(
 
     forward = traced(_checked(matvec, "matvec", tree, avals), "matvec")
     solver = traced(_checked(_closed(solve, matvec), "solve", tree, avals, has_aux), "solve")
+    if any(map(is_placed, (*forward.jaxpr.out_avals, *solver.jaxpr.out_avals))):
+        from .placed import common_operands
+
+        leaves, placed = common_operands(leaves, avals, (forward, solver))
+        if placed:  # the solution depends on the matrix
+            b = _unflatten(tree, leaves)
+            return custom_linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)
     bodies = [forward, solver]
     if transpose_solve is not None:
         backward = forward if symmetric else _transposed(forward)

@@ -112,6 +112,7 @@ def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
 
 def _named(step: Callable, fun: Callable) -> Callable:
     step.__name__ = name_of(fun)
+    step.__wrapped__ = fun  # type: ignore[attr-defined]
     return step
 
 

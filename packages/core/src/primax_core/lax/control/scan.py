@@ -15,6 +15,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
 from ..._ir.effects import on_references
 from ..._ir.jaxpr import Jaxpr, Var
+from ..._ir.placement import is_placed
 from ..._ir.primitive import (
     Primitive,
     abstract,
@@ -127,6 +128,12 @@ def scan(
             init_leaves, carry_avals = promoted
             body = traced(carry_avals)
             n_carry = body.out_tree.children()[0].num_leaves
+        if any(map(is_placed, (*carry_avals, *body.jaxpr.out_avals))):
+            from .placed import with_common_carry
+
+            init_leaves, carry_avals, (_, body) = with_common_carry(
+                lambda avals: (None, traced(avals)), init_leaves, carry_avals, (None, body), f
+            )
     check_carry(
         "scan body", parameter_name(f, 0), init_tree, carry_avals,
         body.out_tree.children()[0], body.jaxpr.out_avals[:n_carry],

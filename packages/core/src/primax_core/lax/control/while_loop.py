@@ -13,6 +13,7 @@ from ..._base.source import api_boundary
 from ..._ir.check import check_types
 from ..._ir.effects import are_ordered, check_not_masked, on_references, shifted
 from ..._ir.jaxpr import Jaxpr
+from ..._ir.placement import is_placed
 from ..._ir.primitive import (
     Primitive,
     abstract,
@@ -100,6 +101,12 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         if promoted is not None:
             leaves, avals = promoted
             cond, body = traced(avals)
+        if any(map(is_placed, (*avals, *cond.jaxpr.out_avals, *body.jaxpr.out_avals))):
+            from .placed import with_common_carry
+
+            leaves, avals, (cond, body) = with_common_carry(
+                traced, leaves, avals, (cond, body), body_fun
+            )
     outs = cond.jaxpr.out_avals
     if cond.out_tree != _LEAF or outs[0].shape != () or outs[0].dtype != np.bool_:
         raise TypeError(

@@ -1,0 +1,133 @@
+"""Placements of the carries of loops and of the results of branches.
+
+Loaded with the first loop or conditional that has a placed type. The common placement of several
+values is that of the result of ``select_n`` on them, so it needs no rules of its own. Values that
+are selected by a condition depend on it: they have its placement too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..._base.source import is_internal
+from ..._ir.avals import ShapedArray
+from ..._ir.placement import is_placed
+from ..._trace.core import placed_like
+from ..._trace.staging import eval_jaxpr, infer, stage
+from ..._transform.derived import derive_from_jaxpr
+from ..selection import select_n_p
+from .bodies import Body
+
+_BOOL: Final = np.dtype(bool)
+_ALWAYS: Final = ShapedArray((), _BOOL)
+
+
+def written_by_library(fun: Callable[..., Any]) -> bool:
+    """Return True for a function of the library, in which users cannot insert casts."""
+    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
+    return code is not None and is_internal(code)
+
+
+def joined(condition: Any, avals: Sequence[Any]) -> Any:
+    """The first aval, with the placement of a value that a condition selects from several."""
+    first = avals[0]
+    if type(first) is not ShapedArray or not any(map(is_placed, (condition, *avals))):
+        return first
+    if any((a.shape, a.dtype) != (first.shape, first.dtype) for a in avals):
+        return first  # an error, which is reported later
+    which = condition.update(dtype=_BOOL, weak_type=False)
+    for other in (*avals[1:], first):
+        (selected,), *_ = infer(select_n_p, [which, first, other], {})
+        first = first.update(placement=selected.placement)
+    return first
+
+
+def with_results(body: Body, avals: Sequence[Any]) -> Body:
+    """The body with its results cast to the placements of some types."""
+    jaxpr = body.jaxpr
+    if all(o.placement is a.placement for o, a in zip(jaxpr.out_avals, avals)):
+        return body
+
+    def run(*args):
+        return [
+            placed_like(x, a) if type(a) is ShapedArray else x
+            for x, a in zip(eval_jaxpr(jaxpr, args), avals)
+        ]
+
+    cast = derive_from_jaxpr(
+        jaxpr, "cast results", tuple(avals), lambda: stage(run, jaxpr.in_avals, body.info)
+    )
+    return Body(cast, body.consts, body.out_tree, body.info)
+
+
+Traced = tuple[Body | None, Body]
+
+
+def with_common_carry(
+    trace: Callable[[Sequence[Any]], Traced],
+    leaves: Sequence[Any],
+    avals: Sequence[Any],
+    bodies: Traced,
+    fun: Callable[..., Any],
+) -> tuple[Sequence[Any], Sequence[Any], Traced]:
+    """The initial carry, its types and the bodies of a loop, with the same placements everywhere.
+
+    A carry whose placement a user's body changes is left as it is: it is an error.
+
+    Args:
+      trace: the condition (or ``None``) and the body, traced for types of the carry.
+      bodies: its result for ``avals``.
+      fun: the function of the body.
+    """
+    n = len(avals)
+    automatic = written_by_library(fun)
+    while True:
+        condition, body = bodies
+        outs = body.jaxpr.out_avals
+        which = _ALWAYS if condition is None else condition.jaxpr.out_avals[0]
+        same = len(outs) >= n and which.shape == ()
+        same = same and all(o.shape == a.shape and o.dtype == a.dtype for o, a in zip(outs, avals))
+        if not same:
+            return leaves, avals, bodies
+        if not automatic and any(o.placement is not a.placement for o, a in zip(outs, avals)):
+            return leaves, avals, bodies
+        wanted = [joined(which, [a, o]) for a, o in zip(avals, outs)]
+        if all(w is a for w, a in zip(wanted, avals)):
+            return leaves, avals, (condition, with_results(body, [*wanted, *outs[n:]]))
+        leaves = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, wanted)]
+        avals, automatic = wanted, True
+        bodies = trace(avals)
+
+
+def with_common_results(
+    index: Any, bodies: Sequence[Body], funs: Sequence[Callable[..., Any]]
+) -> list[Body]:
+    """The branches of a conditional with results of the same placements.
+
+    Different placements of the results of users' functions are left as they are: they are an error.
+    """
+    types = [b.jaxpr.out_avals for b in bodies]
+    if len({len(t) for t in types}) > 1:
+        return list(bodies)
+    automatic = all(map(written_by_library, funs))
+    if not automatic and any(len({id(a.placement) for a in row}) > 1 for row in zip(*types)):
+        return list(bodies)
+    wanted = [joined(index, row) for row in zip(*types)]
+    return [with_results(b, wanted) for b in bodies]
+
+
+def common_operands(
+    leaves: Sequence[Any], avals: Sequence[Any], bodies: Sequence[Body]
+) -> tuple[list[Any], bool]:
+    """Operands with the placements of the results of some functions of them.
+
+    Returns:
+      The operands, and True if a placement has changed.
+    """
+    outs = [b.jaxpr.out_avals for b in bodies]
+    wanted = [joined(_ALWAYS, row) for row in zip(avals, *outs)]
+    cast = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, wanted)]
+    return cast, any(w is not a for w, a in zip(wanted, avals))
