@@ -105,7 +105,7 @@ def test_random_shardings(case):
 )
 def test_random_types_of_axes(sizes, data, entries, unreduced, reduced, kind, shape):
     """Valid and invalid specs: both sides raise, or agree on attributes and texts."""
-    types = data.draw(st.tuples(*[st.sampled_from(TYPES)] * len(sizes)))
+    types = data.draw(st.tuples(*[st.sampled_from(TYPES[:2])] * len(sizes)))
     assume(len(entries) <= len(shape))  # a longer spec is an error here, also with None
     axes = {"unreduced": unreduced, "reduced": reduced, "unreduced_kind": kind}
 
@@ -228,7 +228,7 @@ def test_the_current_mesh():
         seen = [str(side.lib.get_mesh()), str(side.s.get_abstract_mesh())]
         with side.lib.set_mesh(mesh_of(side, (2, 4))):
             seen += [str(side.lib.get_mesh()), str(side.s.get_abstract_mesh())]
-            with side.s.use_abstract_mesh(side.s.AbstractMesh((2,), ("i",))):
+            with side.s.use_abstract_mesh(side.s.AbstractMesh((8,), ("i",))):
                 seen += [str(side.lib.get_mesh()), str(side.s.get_abstract_mesh())]
             side.lib.jit(lambda x: seen.append(str(side.s.get_abstract_mesh())) or x)(1.0)
         before = side.lib.set_mesh(mesh_of(side, (8,)))
