@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import devices as all_devices
 
-from ._topology import Assignment, Topology, assignments, blocks_of_processes, ring
+from ._topology import Topology, assignments, blocks_of_processes, ring
 
 DeviceArray: TypeAlias = np.ndarray[Any, Any]
 Handler: TypeAlias = Callable[..., "DeviceArray | None"]
@@ -160,7 +160,6 @@ def _along_torus(
 
 def _meshes(topology: Topology, shape: tuple[int, ...], split: bool) -> Iterator[DeviceArray]:
     """All arrangements along the axes of a torus, without split axes first."""
-    chosen: Iterator[Assignment]
     for splitting in (False, True) if split else (False,):
         for chosen in assignments(shape, topology.shape, splitting):
             yield topology.arranged(chosen).reshape(shape)
