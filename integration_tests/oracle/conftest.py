@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
-os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "8")
 
 # The oracle tests also use the test cases of the wheels.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/numpy/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/nn/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/scipy/tests"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/distributed/tests"))
 
 import forgetting
 

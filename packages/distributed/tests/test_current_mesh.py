@@ -49,6 +49,8 @@ def test_blocks():
             assert get_mesh() is MESH and get_abstract_mesh() is LINE.abstract_mesh
             assert mesh_of_specs() is LINE.abstract_mesh
         assert get_abstract_mesh() is MESH.abstract_mesh and mesh_of_specs() is MESH
+        with pytest.raises(ValueError, match=r"number of devices: .* has 3, .* has 8"):
+            use_abstract_mesh(AbstractMesh((3,), "i")).__enter__()
         with set_mesh(None):
             assert get_mesh().empty and get_abstract_mesh().empty
 

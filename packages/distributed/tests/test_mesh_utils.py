@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_tpus import FakeDevice, factorizations, tpu
 
 from primax_core import devices
 from primax_distributed.mesh_utils import (
@@ -15,28 +16,6 @@ from primax_distributed.mesh_utils import (
     create_hybrid_device_mesh,
     device_kind_handler_dict,
 )
-
-
-class FakeDevice:
-    platform = "tpu"
-
-    def __init__(self, number: int, kind: str, coords: Any, core: int, process: int, slice_: int):
-        self.id, self.device_kind, self.coords = number, kind, coords
-        self.core_on_chip, self.process_index, self.slice_index = core, process, slice_
-
-    def __repr__(self) -> str:
-        return f"fake {self.id}"
-
-
-def tpu(topology: str, kind: str = "TPU v4", cores: int = 1, slice_: int = 0) -> list[FakeDevice]:
-    """Devices of a slice ``4x4x1``; each process has 2x2 chips."""
-    width, height, depth = map(int, topology.split("x"))
-    out = []
-    for z, y, x, core in itertools.product(*map(range, (depth, height, width, cores))):
-        process = (z * -(-height // 2) + y // 2) * -(-width // 2) + x // 2
-        number = len(out) + 1000 * slice_
-        out.append(FakeDevice(number, kind, (x, y, z), core, process + 100 * slice_, slice_))
-    return out
 
 
 def ids(mesh: Any) -> list[Any]:
@@ -81,13 +60,6 @@ def test_small_topologies_are_rings(topology, kind):
     assert all(are_neighbours(a, b) for a, b in zip(ring, [*ring[1:], ring[0]]))
     reverse = create_device_mesh((len(available),), available[::-1])
     assert ids(reverse) == ids(ring)
-
-
-def factorizations(n: int) -> list[tuple[int, ...]]:
-    return [
-        (n,),
-        *((d, *rest) for d in range(2, n) if n % d == 0 for rest in factorizations(n // d)),
-    ]
 
 
 @pytest.mark.parametrize("topology", ["4x4x4", "4x2x2", "8x4x1", "3x2x1"])
@@ -152,9 +124,9 @@ def test_slices():
     across = create_hybrid_device_mesh((2, 2), (1, 2), available)
     assert ids(across) == [[0, 1, 1000, 1001], [2, 3, 1002, 1003]]
     unsorted = create_hybrid_device_mesh((2, 2), (2,), available, should_sort_granules_by_key=False)
-    assert ids(unsorted)[0] == [1000, 1001]
+    assert ids(unsorted)[0] == [1000, 1001, 0, 1]
     third = create_hybrid_device_mesh((4,), (1, 2), available)
-    assert third.shape == (4, 2) and ids(third)[0] == [0, 1000]
+    assert third.shape == (1, 8) and ids(third)[0][:4] == [0, 2, 1, 3]
 
 
 def test_processes():

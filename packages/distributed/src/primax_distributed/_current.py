@@ -149,7 +149,8 @@ class use_abstract_mesh:
       mesh: an :class:`AbstractMesh`.
 
     Raises:
-      ValueError: if it is something else.
+      ValueError: if it is something else; on entry, if it has another number of devices than the
+        mesh in effect.
 
     >>> with use_abstract_mesh(AbstractMesh((2, 4), ("x", "y"))):
     ...     get_abstract_mesh().shape["y"]
@@ -166,6 +167,12 @@ class use_abstract_mesh:
         self._override = current_abstract_mesh(mesh)
 
     def __enter__(self) -> None:
+        previous = get_abstract_mesh()
+        if not previous.empty and not self.mesh.empty and previous.size != self.mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the number of devices: {self.mesh} has "
+                f"{self.mesh.size}, and the mesh in effect, {previous}, has {previous.size}"
+            )
         self._override.__enter__()
 
     def __exit__(self, *exc_info: object) -> None:

@@ -552,7 +552,7 @@ def _restored(ids: list[tuple[str, int]], sizes: Any, names: Any, types: Any) ->
             f"a mesh was pickled with devices that this process does not have: {', '.join(missing)}"
         )
     array = np.empty(len(ids), dtype=object)
-    array[:] = [present[tuple(i)] for i in ids]
+    array[:] = [present[platform, i] for platform, i in ids]
     return Mesh(array.reshape(sizes), names, types)
 
 

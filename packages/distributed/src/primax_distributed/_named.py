@@ -137,7 +137,7 @@ class NamedSharding(Sharding):
     def is_fully_replicated(self) -> bool:
         """True if every device has the whole array."""
         sizes = self.mesh._sizes
-        return not self.spec.unreduced and all(sizes[n] == 1 for n in self.spec.names)
+        return all(sizes[n] == 1 for n in (*self.spec.names, *self.spec.unreduced))
 
     @property
     def replicated_axes(self) -> frozenset[Hashable]:

@@ -27,7 +27,7 @@ class Topology:
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes of the torus."""
-        return self.array.shape
+        return tuple(self.array.shape)
 
     @classmethod
     def of(cls, devices: Sequence[Any]) -> Topology | None:

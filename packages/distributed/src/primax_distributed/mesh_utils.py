@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import devices as all_devices
 
-from ._topology import Assignment, Topology, assignments, blocks_of_processes, ring
+from ._topology import Topology, assignments, blocks_of_processes, ring
 
 DeviceArray: TypeAlias = np.ndarray[Any, Any]
 Handler: TypeAlias = Callable[..., "DeviceArray | None"]
@@ -81,7 +81,7 @@ def create_hybrid_device_mesh(
     Args:
       mesh_shape: sizes of the axes within one slice.
       dcn_mesh_shape: sizes of the same axes over the slices; their product is the number of slices.
-        Missing sizes at the end are 1.
+        Missing sizes at the front are 1.
       devices: the devices, by default all of the default platform.
       process_is_granule: take the devices of one process together instead of those of one slice.
       should_sort_granules_by_key: order slices by their number instead of their first device.
@@ -101,7 +101,7 @@ def create_hybrid_device_mesh(
     ordered = list(all_devices() if devices is None else devices)
     inner, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
     rank = max(len(inner), len(outer))
-    inner, outer = (s + (1,) * (rank - len(s)) for s in (inner, outer))
+    inner, outer = ((1,) * (rank - len(s)) + s for s in (inner, outer))
     granules = _granules(ordered, process_is_granule, should_sort_granules_by_key)
     if len(granules) != math.prod(outer):
         what = "processes" if process_is_granule else "slices"
@@ -160,7 +160,6 @@ def _along_torus(
 
 def _meshes(topology: Topology, shape: tuple[int, ...], split: bool) -> Iterator[DeviceArray]:
     """All arrangements along the axes of a torus, without split axes first."""
-    chosen: Iterator[Assignment]
     for splitting in (False, True) if split else (False,):
         for chosen in assignments(shape, topology.shape, splitting):
             yield topology.arranged(chosen).reshape(shape)
