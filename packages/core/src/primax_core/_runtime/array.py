@@ -44,6 +44,8 @@ class Spec:
     )  # fmt: skip
 
     def __init__(self, aval: ShapedArray, sharding: Sharding, committed: bool, layout: Any = None):
+        if _devices.check_current is not None:
+            _devices.check_current(sharding._devices)
         self.aval = aval
         self.sharding = sharding
         self.committed = committed
@@ -246,7 +248,7 @@ class ArrayImpl(Array):
 
     def _check_alive(self, error: type[Exception] = RuntimeError) -> None:
         if self._buf.is_deleted():
-            raise error(deleted_text(self._spec.aval))
+            raise getattr(self._buf, "error", error)(deleted_text(self))
 
     # Values
 

@@ -49,6 +49,9 @@ def format_of(value: np.ndarray, spec: str) -> str:
     return str(value)
 
 
-def deleted_text(aval: Any) -> str:
-    """``Array has been deleted with shape=float32[3].``"""
-    return f"Array has been deleted with shape={aval.strip_weak_type()}."
+def deleted_text(array: Any) -> str:
+    """``Array has been deleted with shape=float32[3].``, or why its values are lost."""
+    lost = getattr(array._buf, "lost", None)  # only of an array of a left generation
+    if lost is not None:
+        return f"the array of type {array._spec.aval.str_short()} {lost}"
+    return f"Array has been deleted with shape={array._spec.aval.strip_weak_type()}."

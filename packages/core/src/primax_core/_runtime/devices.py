@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._base.config import config, on_update, read_global, state
@@ -36,6 +37,9 @@ _forked = False
 # Clients by platform, the default one first. The dict is replaced, never changed, so that readers
 # need no lock.
 _clients: dict[str, Any] = {}
+
+# Raises an error for devices of clients that were dropped; ``None`` if none ever were.
+check_current: Callable[[Sequence[Device]], None] | None = None
 
 
 # Clients
@@ -92,6 +96,7 @@ def _start_clients() -> dict[str, Any]:
 def _make_cpu_client() -> Client:
     n = read_global("num_cpu_devices")
     kwargs = {"num_devices": n} if n > 0 else {}
+    kwargs.update(plugins.joined)
     return _jax.get_tfrt_cpu_client(asynchronous=config.cpu_enable_async_dispatch, **kwargs)
 
 

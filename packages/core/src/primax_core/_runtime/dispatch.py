@@ -83,6 +83,11 @@ class Loaded:
         self.from_bytes = from_bytes
 
 
+wrap_execute: Callable[[Callable[..., Any], list[Any], str], Callable[..., Any]] | None = None
+"""Wraps the run of each new executable while several processes compute together: a function of
+the run, the shardings of the arguments with the specs of the results, and the name."""
+
+
 class Executable:
     """A loaded executable as a function of arrays.
 
@@ -119,6 +124,8 @@ class Executable:
             self.execute = execute_on(loaded.raw, self.execute)
         if program is not None and must_stay(program.effects):
             self.execute = effectful(self.execute, are_ordered(program.effects))
+        if wrap_execute is not None:
+            self.execute = wrap_execute(self.execute, [*in_shardings, *out_specs], name)
         self.kept_args = kept_args
         self.consts = consts
         self.out_specs = out_specs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from .._base import caches
@@ -43,6 +44,9 @@ class Failure:
         self.text = _text_of(error)
         self.reported = False
 
+
+explain_other: Callable[[BaseException], BaseException] | None = None
+"""Replaces errors that no callback caused; for failures of other processes."""
 
 _LIMIT: Final = 256
 _failures: Final[dict[int, Failure]] = {}
@@ -84,7 +88,7 @@ def explained(error: BaseException) -> BaseException:
         return SystemExit()
     failure = failure_of(error)
     if failure is None:
-        return error
+        return error if explain_other is None else explain_other(error)
     failure.reported = True
     return from_callback(failure.error, failure.what, failure.text)
 

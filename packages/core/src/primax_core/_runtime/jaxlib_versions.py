@@ -174,3 +174,40 @@ def export_capsule(buf, stream: int | None, max_version: tuple[int, int] | None,
     return _jax.buffer_to_dlpack_managed_tensor(
         buf.clone(), stream, max_version=max_version, copied=copied
     )
+
+
+def distributed_service(address: str, num_nodes: int, **options: Any) -> Any:
+    """jaxlib's coordination service, which members may leave and join one by one."""
+    return _jax.get_distributed_runtime_service(
+        address, num_nodes, recoverable=True, **_known(options)
+    )
+
+
+def distributed_client(address: str, node_id: int, **options: Any) -> Any:
+    """jaxlib's client of a coordination service; it is not connected yet."""
+    return _jax.get_distributed_runtime_client(
+        address, node_id, use_compression=True, **_known(options)
+    )
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are given; jaxlib 0.10 has no certificates (mTLS)."""
+    present = {k: v for k, v in options.items() if v is not None}
+    if _FIRST and (unknown := [k for k in present if k.startswith(("mtls_", "verify_"))]):
+        raise ValueError(
+            f"{', '.join(unknown)}: certificates between processes need jaxlib 0.11 or newer, but "
+            f"jaxlib {_version.__version__} is installed"
+        )
+    return present
+
+
+def gloo_collectives(client: Any, host: str | None) -> Any:
+    """Collectives between the CPU devices of several processes."""
+    return _jax.make_gloo_tcp_collectives(distributed_client=client, hostname=host)
+
+
+def preemption_manager(client: Any) -> Any:
+    """jaxlib's agreement of processes on the step to stop at after a notice of preemption."""
+    manager = _jax.create_preemption_sync_manager()
+    manager.initialize(client)
+    return manager

@@ -51,8 +51,10 @@ def explain_failure(error: Exception | None, args: Sequence[Any], name: str) -> 
         raise cause from cause.__cause__
     for i, a in enumerate(args):
         if a._buf.is_deleted():
+            if getattr(a._buf, "lost", None):  # the array of a left generation
+                a._check_alive()
             raise RuntimeError(
-                f"{deleted_text(a._spec.aval)} It is argument number {i} of "
+                f"{deleted_text(a)} It is argument number {i} of "
                 f"{name or 'the operation'}: it was donated to an earlier call or deleted. Use the "
                 "result of that call, or do not donate it."
             ) from error

@@ -26,6 +26,10 @@ class Unavailable(Exception):
     """A plugin is installed, but its hardware is not available."""
 
 
+joined: dict[str, Any] = {}
+"""Options of the CPU client of one process among several: ``distributed_client``, ``node_id``,
+``num_nodes``, ``collectives``, ``num_devices``. Empty for a single process."""
+
 _running: dict[str, list[tuple[Any, Any]]] = {}
 
 
