@@ -54,9 +54,10 @@ def abort_collectives(member: Member) -> None:
 def _end_topologies(raw: Any, num_processes: int) -> None:
     """End the exchange of devices, by which clients start."""
     for platform in _TOPOLOGIES:
+        # First the key that rank 0 would write: it fails then, and so do those that read it.
+        _store(raw, f"{platform}:global_topology/{platform}", b"\xff")
         for rank in range(num_processes):
-            _store(raw, f"{platform}:local_topology/{platform}/{rank}", b"\\xff")
-        _store(raw, f"{platform}:global_topology/{platform}", b"\\xff")
+            _store(raw, f"{platform}:local_topology/{platform}/{rank}", b"\xff")
 
 
 def _store(raw: Any, key: str, value: bytes) -> None:

@@ -19,6 +19,7 @@ from .._ir.avals import ShapedArray
 from . import array as _array, devices as _devices, dispatch, failures, plugins, sharding as _sharding
 from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import (
+    collect_garbage,
     distributed_client,
     distributed_service,
     gloo_collectives,
@@ -291,6 +292,7 @@ def forget() -> None:
     caches.clear_all()
     renew_keys()
     gc.collect()
+    collect_garbage()
 
 
 class _LostBuffer:

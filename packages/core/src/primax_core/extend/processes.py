@@ -1,6 +1,7 @@
 """Several processes: the coordination service, its members, and clients over all processes."""
 
 from .._runtime.process_abort import abort_collectives as abort_collectives
+from .._runtime.process_connections import connect_devices as connect_devices
 from .._runtime.processes import (
     BarrierTimeoutError as BarrierTimeoutError,
     LeftGenerationError as LeftGenerationError,
