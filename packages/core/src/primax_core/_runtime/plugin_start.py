@@ -10,6 +10,7 @@ from typing import Any
 
 from .._base.identity import ROOT
 from .jaxlib_versions import JAXLIB_VERSION, _jax
+from . import plugins
 from .plugins import Unavailable, note_running
 
 
@@ -31,15 +32,31 @@ def start_cuda(module: str) -> Any:
     check_plugin_version(f"jax_cuda{version}_pjrt", installed_version(f"jax_cuda{version}_pjrt"))
     _load_nvidia_libraries(version)
     name = private_name("cuda")
-    api = _jax.load_pjrt_plugin(name, str(library), None)
-    _register_profiler(api)
-    _jax.initialize_pjrt_plugin(name)
+    api = _loaded.get(name)
+    again = api is not None
+    if api is None:
+        api = _loaded[name] = _jax.load_pjrt_plugin(name, str(library), None)
+        _register_profiler(api)
+        _jax.initialize_pjrt_plugin(name)
     from jaxlib import xla_client  # imports the logging module
 
     options = xla_client.generate_pjrt_gpu_plugin_options()
-    client = _jax.get_c_api_client(name, options, None, None)
-    register_cuda_targets(api, version)
+    client = _client(name, options)
+    if not again:
+        register_cuda_targets(api, version)
     return client
+
+
+_loaded: dict[str, Any] = {}  # APIs of plugins; a library is loaded once
+
+
+def _client(name: str, options: dict[str, Any]) -> Any:
+    """The client of a plugin, for this process or, after joining, for all processes."""
+    joined = plugins.joined
+    if joined:
+        options = {**options, "node_id": joined["node_id"], "num_nodes": joined["num_nodes"]}
+        options.update(plugins.plugin_options)
+    return _jax.get_c_api_client(name, options, joined.get("distributed_client"), None)
 
 
 def _register_profiler(api) -> None:
@@ -154,6 +171,8 @@ def start_tpu(module: str) -> Any:
     if not has_tpu():
         raise Unavailable("no TPU was found on this machine")
     name = private_name("tpu")
-    _jax.load_pjrt_plugin(name, str(library), None)
-    _jax.initialize_pjrt_plugin(name)
-    return _jax.get_c_api_client(name, {}, None, None)
+    if name not in _loaded:
+        _loaded[name] = _jax.load_pjrt_plugin(name, str(library), None)
+        _jax.initialize_pjrt_plugin(name)
+    # Hosts of TPUs find each other; they share only the coordination service.
+    return _jax.get_c_api_client(name, {}, plugins.joined.get("distributed_client"), None)

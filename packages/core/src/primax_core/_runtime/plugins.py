@@ -30,6 +30,9 @@ joined: dict[str, Any] = {}
 """Options of the CPU client of one process among several: ``distributed_client``, ``node_id``,
 ``num_nodes``, ``collectives``, ``num_devices``. Empty for a single process."""
 
+plugin_options: dict[str, Any] = {}
+"""Further options of the clients of plugins, in one process among several."""
+
 _running: dict[str, list[tuple[Any, Any]]] = {}
 
 

@@ -34,18 +34,29 @@ class _Endpoint(NamedTuple):
     connections: tuple[bytes, ...]
 
 
-def abort_collectives(member: Member) -> None:
+def note_connections(member: Member) -> None:
+    """Remember the ports of the connections that exist, for when the service does not answer."""
+    member._ports = {e.port for e in _endpoints(member._raw)}
+
+
+def abort_collectives(member: Member, *, service_answers: bool = True) -> None:
     """Make all collectives of this process fail, those that run and those that connect.
 
     Call it once the generation has ended: nothing of it can be computed afterwards.
+
+    Args:
+      service_answers: false if the coordination service is dead or frozen. Only the connections
+        that :func:`connect_devices` made can be ended then.
     """
     raw = member._raw
     if raw is None:
         return
+    listening = set(_shut_down(member._ports))
+    if not service_answers:
+        return
     _end_topologies(raw, member.num_processes)
     endpoints = list(_endpoints(raw))
-    ports = {e.port for e in endpoints}
-    listening = set(_shut_down(ports))
+    listening |= set(_shut_down({e.port for e in endpoints}))
     for endpoint in endpoints:
         if endpoint.port in listening:
             _end_waiting(raw, endpoint)

@@ -15,6 +15,8 @@ from .devices import client_of
 from .failures import raise_explained
 from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import GSPMDSharding, HloSharding, _jax, result_handler
+from .process_abort import note_connections
+from .processes import Member
 
 _SUM: Final = """
 module @connect attributes {{mhlo.num_replicas = {n} : i32}} {{
@@ -32,7 +34,7 @@ module @connect attributes {{mhlo.num_replicas = {n} : i32}} {{
 """
 
 
-def connect_devices() -> int:
+def connect_devices(member: Member) -> int:
     """Start the client, and run one collective over all devices of all processes.
 
     Every process calls it, right after :func:`join`. It returns when all have.
@@ -62,6 +64,7 @@ def connect_devices() -> int:
         total.block_until_ready()
     except JaxRuntimeError as e:
         raise_explained(e)
+    note_connections(member)
     return n
 
 

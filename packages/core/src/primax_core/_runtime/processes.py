@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from .._base import caches
@@ -114,9 +114,10 @@ class Member:
         self.address, self.rank, self.num_processes = address, rank, num_processes
         self._raw = distributed_client(
             address, rank, init_timeout=patience, shutdown_timeout=5, heartbeat_timeout=heartbeat,
-            shutdown_on_destruction=False, **mtls,
+            **mtls,
         )  # fmt: skip
         self._left = False
+        self._ports: set[int] = set()
         self._raw.connect()
 
     def set(self, key: str, value: str, *, overwrite: bool = False) -> None:
@@ -254,7 +255,10 @@ def on_forget(callback: Callable[[], None]) -> Callable[[], None]:
     return callback
 
 
-def join(member: Member, *, local_devices: int | None = None, host: str | None = None) -> None:
+def join(
+    member: Member, *, local_devices: int | None = None, host: str | None = None,
+    plugin_options: Mapping[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Compute with all members of a generation, on their CPU devices or those of a plugin.
 
     The clients of before are dropped, as by :func:`forget`. The new ones start with the first use
@@ -263,6 +267,7 @@ def join(member: Member, *, local_devices: int | None = None, host: str | None =
     Args:
       local_devices: CPU devices of this process; by default the option ``num_cpu_devices``.
       host: name or address by which the others reach this process.
+      plugin_options: options of the clients of plugins, such as ``visible_devices``.
     """
     forget()
     raw = member._client()
@@ -272,11 +277,13 @@ def join(member: Member, *, local_devices: int | None = None, host: str | None =
     )  # fmt: skip
     if local_devices is not None:
         plugins.joined["num_devices"] = local_devices
+    plugins.plugin_options.update(plugin_options or {})
 
 
 def forget() -> None:
     """Drop the clients, and everything cached with them. Their arrays cannot be used any more."""
     plugins.joined.clear()
+    plugins.plugin_options.clear()
     if _devices._clients:
         _lose_arrays()
         _left.update(_devices._clients.values())

@@ -1,0 +1,236 @@
+"""The connection of a process to the coordinator."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from ._errors import JoinError, ProcessFailure, failure_text
+from ._wire import GREETING, Lines, Message, encoded, split_address
+
+_BEAT: Final = 1.0
+_log: Final = logging.getLogger("primax_distributed")
+
+
+class Contact:
+    """A process at its coordinator.
+
+    It connects, retrying until ``patience`` seconds have passed. Another thread then says every
+    second that this process lives, and listens.
+
+    Args:
+      freeze: seconds of silence of the coordinator after which it counts as dead.
+      host_rank: the rank whose process runs the coordinator, or ``None`` for a launcher.
+      report: returns ``(programs begun, where the main thread is)`` for the others.
+      on_end: called in the thread that listens, when the generation has ended.
+      on_late: called there with ``[[rank, programs begun, where], ...]`` of ranks that are late.
+
+    Raises:
+      JoinError: no coordinator answers.
+    """
+
+    def __init__(
+        self, address: str, rank: int, num_processes: int, *, patience: float = 300,
+        freeze: float = 8, host_rank: int | None = 0, report: Callable[[], tuple[int, str]] = lambda: (0, ""),
+        on_end: Callable[[], None] = lambda: None,
+        on_late: Callable[[list[list[Any]]], None] = lambda late: None,
+    ):  # fmt: skip
+        self.address, self.rank, self.num_processes = address, rank, num_processes
+        self._patience, self._freeze, self._host_rank = patience, freeze, host_rank
+        self._report, self._on_end, self._on_late = report, on_end, on_late
+        self._deadline = time.monotonic() + patience
+        self._lines = Lines()
+        self._socket = self._connect(*split_address(address))
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._go: tuple[str, int] | None = None
+        self._refusal: str | None = None
+        self._lost: str | None = None
+        self._complete = 0
+        self._closing = False
+        self.generation = 0
+        self.dead: dict[int, str] = {}
+        self.left: set[int] = set()
+        self.coordinator_gone = False
+        self.ended = threading.Event()
+        self.own_host: str = self._socket.getsockname()[0]
+        self._socket.settimeout(_BEAT / 2)
+        self._thread = threading.Thread(target=self._listen, name="contact", daemon=True)
+        self._thread.start()
+
+    def _connect(self, host: str, port: int) -> socket.socket:
+        waited, why = False, ""
+        while not waited or time.monotonic() < self._deadline:
+            try:
+                connection = socket.create_connection((host, port), timeout=5)
+            except OSError as e:
+                why, waited = e.strerror or str(e), True
+                time.sleep(0.1)
+                continue
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._check_greeting(connection)
+            return connection
+        raise JoinError(
+            f"no coordinator answers at {self.address} ({why}) within {self._patience:g} s. Rank 0 "
+            "starts it: check that it runs, that coordinator_address is its host, and that no "
+            "firewall is in between."
+        )
+
+    def _check_greeting(self, connection: socket.socket) -> None:
+        try:
+            messages: list[Message] = []
+            while not messages:
+                data = connection.recv(1 << 10)
+                if not data:
+                    raise ValueError("it hung up")
+                messages = self._lines.add(data)
+            if messages[0] != GREETING:
+                raise ValueError("it speaks another version")
+        except (OSError, ValueError) as e:
+            connection.close()
+            raise JoinError(
+                f"what listens at {self.address} is no coordinator of this library ({e}): another "
+                "program uses the port, or the processes have different versions of "
+                "primax-distributed"
+            ) from e
+
+    # What this process says
+
+    def _send(self, message: Message) -> None:
+        try:
+            with self._lock:
+                self._socket.sendall(encoded(message))
+        except OSError:
+            pass  # the listening thread notices it
+
+    def join(self) -> tuple[str, int]:
+        """Ask for the next generation, and wait until all processes have.
+
+        Returns:
+          The address of its coordination service, and its number.
+
+        Raises:
+          JoinError: this process is refused, or some others did not come.
+        """
+        with self._lock:
+            self._go = None
+            self.dead, self.left = {}, set()
+            self.ended.clear()
+        self._send({
+            "hello": self.rank, "n": self.num_processes, "pid": os.getpid(),
+            "host": socket.gethostname(),
+        })  # fmt: skip
+        with self._changed:
+            # The coordinator tells who is missing; this is for the case that it does not.
+            self._changed.wait_for(self._answered, self._patience + self._freeze)
+            if self._go is not None:
+                self.generation = self._go[1]
+                return self._go
+            why = self._refusal or self._lost or f"no answer within {self._patience:g} s"
+        raise JoinError(f"rank {self.rank} cannot join the processes at {self.address}: {why}")
+
+    def _answered(self) -> bool:
+        return (self._go or self._refusal or self._lost) is not None
+
+    def done(self) -> bool:
+        """Say that this process has finished, and wait for the others.
+
+        Returns:
+          True if all have, False if one died before.
+        """
+        self._send({"done": self.generation})
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._complete >= self.generation or self.ended.is_set() or self._lost
+            )
+            return self._complete >= self.generation
+
+    def failure(self) -> ProcessFailure | None:
+        """The error that names the dead ranks, or ``None`` if the generation goes on."""
+        if self.ended.is_set():
+            return ProcessFailure(failure_text(self.dead) or self._lost or "", self.dead)
+        if self.left:
+            gone = dict.fromkeys(self.left, "it has left (by shutdown, or its script has ended)")
+            return ProcessFailure(failure_text(gone, "is gone"), gone)
+        return None
+
+    def wait_for_news(self, seconds: float) -> None:
+        """Wait until a death or a farewell of another process is known."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.ended.is_set() or self.left, seconds)
+
+    def close(self, failed: str | None = None) -> None:
+        """Say goodbye, with the error that ends this process if there is one."""
+        self._closing = True
+        self._send({"left": self.rank} if failed is None else {"failed": failed[:2000]})
+        # At the exit of the interpreter no thread may be inside of jaxlib.
+        if self._thread is not threading.current_thread():
+            self._thread.join(10)
+        self._socket.close()
+
+    # What it hears
+
+    def _listen(self) -> None:
+        beat, heard, why = 0.0, time.monotonic(), "is gone"
+        while not self._closing:
+            now = time.monotonic()
+            if now - beat >= _BEAT:
+                begun, where = self._report()
+                self._send({"at": begun, "where": where})
+                beat = now
+            try:
+                data = self._socket.recv(1 << 16)
+            except TimeoutError:
+                if now - heard > self._freeze:
+                    why = f"has not answered for {now - heard:.0f} s"
+                    break
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                break
+            heard = time.monotonic()
+            for message in self._lines.add(data):
+                self._receive(message)
+        if not self._closing:
+            self._coordinator_lost(why)
+
+    def _coordinator_lost(self, why: str) -> None:
+        with self._changed:
+            self.coordinator_gone = True
+            if self._host_rank is None:
+                self._lost = f"the coordinator at {self.address}, in the launcher, {why}"
+            else:
+                self.dead[self._host_rank] = f"its coordinator at {self.address} {why}"
+                self._lost = self._lost or f"rank {self._host_rank} {why}"
+            text = failure_text(self.dead) or self._lost
+            self.ended.set()
+            self._changed.notify_all()
+        _log.error("rank %d: %s", self.rank, text)
+        self._on_end()
+
+    def _receive(self, message: Message) -> None:
+        ended = False
+        with self._changed:
+            if "go" in message:
+                self._go = str(message["go"]), int(message["generation"])
+            elif "refused" in message:
+                self._refusal = str(message["refused"])
+            elif "dead" in message:
+                self.dead[int(message["dead"])] = str(message["why"])
+                ended = not self.ended.is_set()
+                self.ended.set()
+            elif "left" in message:
+                self.left.add(int(message["left"]))
+            elif "complete" in message:
+                self._complete = int(message["complete"])
+            self._changed.notify_all()
+        if ended:
+            self._on_end()
+        if "late" in message:
+            self._on_late(message["late"])

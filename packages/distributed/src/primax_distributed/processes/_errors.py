@@ -1,0 +1,31 @@
+"""Errors of computations over several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class JoinError(RuntimeError):
+    """This process cannot compute with the others; the message says why."""
+
+
+class ProcessFailure(RuntimeError):
+    """Other processes died or froze, so the generation has ended.
+
+    Attributes:
+      ranks: those that died, in order; empty if the coordinator itself is gone.
+      reasons: what is known of each death, by rank.
+    """
+
+    def __init__(self, message: str, reasons: Mapping[int, str] | None = None):
+        super().__init__(message)
+        self.reasons = dict(reasons or {})
+        self.ranks = tuple(sorted(self.reasons))
+
+    def __reduce__(self):
+        return type(self), (*self.args, self.reasons)
+
+
+def failure_text(ranks: Mapping[int, str], what: str = "died") -> str:
+    """``rank 1 died: its process ended``."""
+    return "; ".join(f"rank {rank} {what}: {why}" for rank, why in sorted(ranks.items()))
