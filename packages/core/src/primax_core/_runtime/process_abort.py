@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import struct
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -115,9 +116,8 @@ def _shut_down(ports: set[int]) -> Iterator[int]:
     except OSError:  # not Linux: whoever waits is killed after the grace time
         return
     for descriptor in descriptors:
-        try:
-            connection = socket.socket(fileno=os.dup(int(descriptor)))
-        except OSError:
+        connection = _socket_of(int(descriptor))
+        if connection is None:
             continue
         with connection:
             try:
@@ -129,6 +129,21 @@ def _shut_down(ports: set[int]) -> Iterator[int]:
                     connection.shutdown(socket.SHUT_RDWR)
             except (OSError, IndexError, TypeError):
                 continue
+
+
+def _socket_of(descriptor: int) -> socket.socket | None:
+    """A socket on a copy of a descriptor, or ``None`` if that is no socket."""
+    try:
+        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            return None
+        copy = os.dup(descriptor)
+    except OSError:  # closed in the meantime
+        return None
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        return None
 
 
 def _end_waiting(raw: Any, endpoint: _Endpoint) -> None:
