@@ -9,8 +9,8 @@ import pathlib
 from typing import Any
 
 from .._base.identity import ROOT
-from .jaxlib_versions import JAXLIB_VERSION, _jax
 from . import plugins
+from .jaxlib_versions import JAXLIB_VERSION, _jax
 from .plugins import Unavailable, note_running
 
 

@@ -16,7 +16,16 @@ from typing import Any, Final, NoReturn
 from .._base import caches
 from .._base.config import renew_keys
 from .._ir.avals import ShapedArray
-from . import array as _array, devices as _devices, dispatch, failures, plugins, sharding as _sharding
+from . import (
+    array as _array,
+    devices as _devices,
+    dispatch,
+    failures,
+    parts,
+    plugins,
+    several_devices,
+    sharding as _sharding,
+)
 from .jaxlib_errors import JaxRuntimeError
 from .jaxlib_versions import (
     collect_garbage,
@@ -25,6 +34,7 @@ from .jaxlib_versions import (
     gloo_collectives,
     preemption_manager,
 )
+from .tiled_sharding import TiledSharding
 
 
 class LeftGenerationError(RuntimeError):
@@ -294,6 +304,9 @@ def forget() -> None:
         spec.handler = None  # jaxlib's objects are not part of garbage collection
     _array._specs.clear()
     _sharding.SingleDeviceSharding._instances.clear()
+    TiledSharding._instances.clear()
+    parts._orders.clear()
+    several_devices._in_flight.clear()
     for callback in _forgetters:
         callback()
     caches.clear_all()

@@ -113,7 +113,13 @@ def slurm(env: Environment) -> Place | None:
     job = _number(env, "SLURM_JOB_ID") + 61 * (_optional(env, "SLURM_STEP_ID") or 0)
     local = _optional(env, "SLURM_LOCALID")
     address = _job_address(host, job)
-    return Place(address, _number(env, "SLURM_STEP_NUM_TASKS"), _number(env, "SLURM_PROCID"), local, "SLURM_*")
+    return Place(
+        address,
+        _number(env, "SLURM_STEP_NUM_TASKS"),
+        _number(env, "SLURM_PROCID"),
+        local,
+        "SLURM_*",
+    )
 
 
 def first_node(nodes: str) -> str:
@@ -195,7 +201,12 @@ def detect(method: str | None = None, env: Environment | None = None) -> Place:
             return place
     lines = [f"  {name}: {_LOOKED_FOR[name]}" for name in tried]
     if incomplete:
-        lines = ["found, but incomplete:", *(f"  {text}" for text in incomplete), "looked for:", *lines]
+        lines = [
+            "found, but incomplete:",
+            *(f"  {text}" for text in incomplete),
+            "looked for:",
+            *lines,
+        ]
     else:
         lines = ["looked for:", *lines]
     raise JoinError(

@@ -36,7 +36,8 @@ class Contact:
 
     def __init__(
         self, address: str, rank: int, num_processes: int, *, patience: float = 300,
-        freeze: float = 8, host_rank: int | None = 0, report: Callable[[], tuple[int, str]] = lambda: (0, ""),
+        freeze: float = 8, host_rank: int | None = 0,
+        report: Callable[[], tuple[int, str]] = lambda: (0, ""),
         on_end: Callable[[], None] = lambda: None,
         on_late: Callable[[list[list[Any]]], None] = lambda late: None,
     ):  # fmt: skip

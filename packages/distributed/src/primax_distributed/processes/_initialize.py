@@ -54,12 +54,10 @@ class Joined:
         address, generation = self.contact.join()
         self.counts.restart()
         self.member = core.Member(
-            address, self.contact.rank, self.contact.num_processes, heartbeat=self.timeouts.heartbeat,
-            patience=_CONNECTING, **self.mtls,
+            address, self.contact.rank, self.contact.num_processes, patience=_CONNECTING,
+            heartbeat=self.timeouts.heartbeat, **self.mtls,
         )  # fmt: skip
-        core.join(
-            self.member, host=self.contact.own_host, plugin_options=self.plugin_options
-        )
+        core.join(self.member, host=self.contact.own_host, plugin_options=self.plugin_options)
         try:
             core.connect_devices(self.member)
         except RuntimeError as e:
@@ -108,8 +106,10 @@ class Joined:
         return failure
 
 
+# What jaxlib's errors contain, if another process caused them.
 _OF_OTHERS: Final = (
-    "Gloo", "gloo", "GetKeyValue", "Connection closed", "oordination", "NCCL", "topolog", "ALREADY_EXISTS",
+    "Gloo", "gloo", "GetKeyValue", "Connection closed", "oordination", "NCCL", "topolog",
+    "ALREADY_EXISTS", "process_index",
 )  # fmt: skip
 
 _lock: Final = threading.Lock()
@@ -276,9 +276,7 @@ def _check_not_started() -> None:
         )
 
 
-def _place(
-    address: str | None, n: int | None, rank: int | None, method: str | None
-) -> Place:
+def _place(address: str | None, n: int | None, rank: int | None, method: str | None) -> Place:
     """The place of this process: as given, or as found where something is not given."""
     if address is not None and n is not None and rank is not None and method is None:
         place = Place(address, n, rank, None, "arguments")
@@ -325,8 +323,9 @@ def _start_coordinator(place: Place, bind: str | None, **options: Any) -> Coordi
         return Coordinator((bind_host, bind_port), host, place.num_processes, **options)
     except OSError as e:
         raise JoinError(
-            f"the coordinator cannot listen on port {bind_port} of this machine: {e.strerror or e}. "
-            "Another program uses it, or another job: give a coordinator_address with another port."
+            f"the coordinator cannot listen on port {bind_port} of this machine: "
+            f"{e.strerror or e}. Another program uses it, or another job: give a "
+            "coordinator_address with another port."
         ) from e
 
 

@@ -49,8 +49,8 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 65536 or not host:
         raise ValueError(
-            f"{address!r} is no address of a coordinator: write host:port, such as 10.0.0.1:8476 or "
-            "[fe80::1]:8476"
+            f"{address!r} is no address of a coordinator: write host:port, such as 10.0.0.1:8476 "
+            "or [fe80::1]:8476"
         )
     return host.removeprefix("[").removesuffix("]"), int(port)
 
