@@ -120,8 +120,8 @@ class Contact:
         """
         with self._lock:
             self._go = None
-            self.dead, self.left = {}, set()
-            self.ended.clear()
+            if not self.coordinator_gone:
+                self.ended.clear()
         self._send({
             "hello": self.rank, "n": self.num_processes, "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -130,7 +130,6 @@ class Contact:
             # The coordinator tells who is missing; this is for the case that it does not.
             self._changed.wait_for(self._answered, self._patience + self._freeze)
             if self._go is not None:
-                self.generation = self._go[1]
                 return self._go
             why = self._refusal or self._lost or f"no answer within {self._patience:g} s"
         raise JoinError(f"rank {self.rank} cannot join the processes at {self.address}: {why}")
@@ -219,10 +218,15 @@ class Contact:
         ended = False
         with self._changed:
             if "go" in message:
-                self._go = str(message["go"]), int(message["generation"])
+                self.generation = int(message["generation"])
+                self._go = str(message["go"]), self.generation
+                self.dead, self.left = {}, set()
+                self.ended.clear()
             elif "refused" in message:
                 self._refusal = str(message["refused"])
             elif "dead" in message:
+                if self._go is None or message["generation"] != self.generation:
+                    return  # this process has left that generation
                 self.dead[int(message["dead"])] = str(message["why"])
                 ended = not self.ended.is_set()
                 self.ended.set()
