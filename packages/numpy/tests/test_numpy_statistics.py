@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import primax_numpy as pnp
 from primax_core import errors, grad, jit, vmap
+from primax_numpy import _quantiles
 from primax_numpy.ops import segment_sum
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -201,3 +202,18 @@ def test_segments_have_a_number_for_each_slice() -> None:
     for ids in (np.array(0), np.array([[0, 1, 0], [1, 1, 0]])):
         with pytest.raises(ValueError, match="one number for each slice"):
             segment_sum(X, ids, 2)
+
+
+def test_eager_quantiles_at_known_levels_compute_positions_once(monkeypatch) -> None:
+    x, levels = pnp.asarray(X), pnp.asarray(np.array([0.25, 0.75], "f"))
+    calls = []
+    places = _quantiles.known_places
+    monkeypatch.setattr(_quantiles, "known_places", lambda *a: calls.append(a) or places(*a))
+    for q in (0.3125, 1, levels, np.array([0.125, 0.5])):
+        first = pnp.quantile(x, q, axis=-1)
+        before = len(calls)
+        again = pnp.quantile(x, q, axis=-1)
+        assert len(calls) == before
+        np.testing.assert_array_equal(first, again)
+        np.testing.assert_allclose(first, np.quantile(X, np.asarray(q), axis=-1), 1e-6)
+    np.testing.assert_allclose(pnp.percentile(x, 30), np.percentile(X, 30), 1e-6)

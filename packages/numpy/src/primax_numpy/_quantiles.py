@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from primax_core import device_put, lax
-from primax_core.extend import Array, Tracer, dtypes, one_call, state
+from primax_core.extend import Array, FastPath, Tracer, dtypes, one_call, state
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 
@@ -135,13 +135,17 @@ def _checked(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite: Any) -> 
     check_arrays(name, a, q)
     if overwrite or out is not None:
         raise ValueError(f"{name} does not support overwrite_input=True or out: leave them out")
-    aval, level = typeof(a), typeof(q)
-    if is_complex_dtype(aval.dtype):
-        raise ValueError(f"{name} does not support complex input: its elements have no order")
+    level = typeof(q)
     if is_complex_dtype(level.dtype):
         raise TypeError(f"{name}: q must be real, got dtype {level.dtype.name}")
     if level.ndim > 1:
         raise ValueError(f"{name}: q must have rank 0 or 1, got shape {level.shape}")
+    return _checked_axes(name, typeof(a), axis)
+
+
+def _checked_axes(name: str, aval: Any, axis: Any) -> tuple[int, ...]:
+    if is_complex_dtype(aval.dtype):
+        raise ValueError(f"{name} does not support complex input: its elements have no order")
     axes = axes_of(axis, aval.ndim)
     if not count(aval.shape, axes):
         raise ValueError(f"{name} of no element: shape {aval.shape}, axes {axes}")
@@ -152,6 +156,14 @@ def _call(
     name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: Any, method: str,
     keepdims: Any, weights: Any, percent: bool,
 ) -> Array:  # fmt: skip
+    if type(q) in (float, int) and weights is None and out is None and not overwrite_input:
+        spec = getattr(a, "_spec", None)
+        if spec is not None and method in METHODS and name in _OF_ALL and type(axis) in _PLAIN:
+            axes, dtype = _checked_type(name, spec.aval, axis)
+            return _at_levels(
+                a, (q,), method, percent, single=True, axes=axes, dtype=dtype,
+                keepdims=bool(keepdims),
+            )  # fmt: skip
     axes = _checked(name, a, q, axis, out, overwrite_input)
     if method not in METHODS:
         raise ValueError(f"{name}: method {method!r} is unknown: use one of {', '.join(METHODS)}")
@@ -168,30 +180,55 @@ def _call(
         return _weighted(a, q, weights, dims=dims, percent=percent, skip_nan=skip_nan, **static)
     if skip_nan or isinstance(q, Tracer) or is_symbolic_dim(count(typeof(a).shape, axes)):
         return _quantile(a, q, method=method, percent=percent, skip_nan=skip_nan, **static)
+    single = not typeof(q).ndim
+    levels = [q] if isinstance(q, (int, float)) else np.asarray(q).reshape(-1).tolist()
+    return _at_levels(a, tuple(levels), method, percent, single=single, **static)
+
+
+_OF_ALL: Final = ("quantile", "percentile")
+_PLAIN: Final = (int, type(None))
+_MOST_LEVELS: Final = 64
+_path: Final = FastPath(_quantile_at)
+
+
+def _at_levels(
+    a: Any, levels: tuple[Any, ...], method: str, percent: bool, *, single: bool,
+    axes: tuple[int, ...], dtype: Any, keepdims: bool,
+) -> Array:  # fmt: skip
+    """Quantiles at known levels; eagerly, indices and weights of few levels are kept on device."""
     n = count(typeof(a).shape, axes)
-    if isinstance(q, (int, float)):
-        i, w = _places_of_number(float(q), n, method, percent)
-    else:
-        level = np.asarray(q).astype(np.float64).reshape(-1)
-        i, w = known_places(level / 100 if percent else level, n, method)
-        w = w.astype(np.float32) if dtype != dtypes.f64 else w
-    quantiles: Array = _quantile_at(a, i, w, single=not typeof(q).ndim, **static)
-    return quantiles
+    static = {"axes": axes, "dtype": dtype, "keepdims": keepdims, "single": single}
+    out: Array | None
+    if state.trace is not None or len(levels) > _MOST_LEVELS:
+        i, w = _places(levels, n, method, percent, dtype)
+        out = _quantile_at(a, i, w, **static)
+        return out
+    i, w = _placed(levels, n, method, percent, dtype, state.key)
+    key = (axes, dtype, keepdims, single)
+    out = _path.lookup(key, a, i, w)
+    return _path.call(key, (a, i, w), **static) if out is None else out
 
 
-def _places_of_number(q: float, n: int, method: str, percent: bool) -> tuple[Any, Any]:
-    level = q / 100 if percent else q
-    if state.trace is None:
-        return _placed(level, n, method, state.key)
-    i, w = known_places(np.asarray([level]), n, method)
-    return i, w.astype(np.float32)
+def _places(levels: tuple[Any, ...], n: int, method: str, percent: bool, dtype: Any) -> Any:
+    """Indices and weights of the elements next to each level."""
+    level = np.asarray(levels, np.float64)
+    i, w = known_places(level / 100 if percent else level, n, method)
+    return i, w.astype(np.float32) if dtype != dtypes.f64 else w
 
 
 @functools.lru_cache(256)
-def _placed(level: float, n: int, method: str, key: Hashable) -> tuple[Array, Array]:
-    """Cached device arrays of indices and weights; the key contains the default placement."""
-    i, w = known_places(np.asarray([level]), n, method)
-    return device_put(i), device_put(w.astype(np.float32))
+def _placed(
+    levels: tuple[Any, ...], n: int, method: str, percent: bool, dtype: Any, key: Hashable
+) -> tuple[Array, Array]:
+    """Cached device arrays of :func:`_places`; the key contains the default placement."""
+    i, w = _places(levels, n, method, percent, dtype)
+    return device_put(i), device_put(w)
+
+
+@functools.lru_cache(256)
+def _checked_type(name: str, aval: Any, axis: Any) -> tuple[tuple[int, ...], Any]:
+    """The axes and the dtype of quantiles of an array."""
+    return _checked_axes(name, aval, axis), float_of(aval.dtype)
 
 
 def _weight_dims(
