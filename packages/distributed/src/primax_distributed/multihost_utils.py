@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -253,7 +254,7 @@ def _own_bounds(sharding: NamedSharding, shape: Sequence[int]) -> list[tuple[int
     bounds = []
     for axis, size in enumerate(shape):
         intervals = sorted({index[axis].indices(size)[:2] for index in indices})
-        if any(a[1] != b[0] for a, b in zip(intervals, intervals[1:], strict=False)):
+        if any(a[1] != b[0] for a, b in pairwise(intervals)):
             raise ValueError(
                 f"the parts of this process along axis {axis} do not touch under {sharding}, so "
                 "they are no array"

@@ -9,7 +9,8 @@ from several import together
 from primax_distributed import multihost_utils
 
 JOIN = """
-from primax_distributed import multihost_utils as m, make_mesh, Mesh, NamedSharding, PartitionSpec as P
+from primax_distributed import multihost_utils as m, make_mesh, Mesh, NamedSharding
+from primax_distributed import PartitionSpec as P
 processes.initialize(f'127.0.0.1:{port}', n, rank, freeze_timeout_seconds=4)
 """
 
@@ -24,7 +25,8 @@ print(m.process_allgather({"a": x, "b": 2.5 + rank}))
 print(m.process_allgather([x, 3.0 + rank], tiled=True))
 print(m.process_allgather(np.array([True, False])).tolist())
 print(m.process_allgather(np.ones((0, 2), np.float32), tiled=True).shape)
-print(m.process_allgather(np.ones(2, ml_dtypes.bfloat16)).dtype, m.process_allgather(np.ones(2)).dtype)
+print(m.process_allgather(np.ones(2, ml_dtypes.bfloat16)).dtype)
+print(m.process_allgather(np.ones(2)).dtype)
 print(m.broadcast_one_to_all({"a": x, "c": np.array([True, rank == 0])}))
 print(m.broadcast_one_to_all(x, is_source=rank == 1))
 print(attempt(lambda: m.broadcast_one_to_all(x, is_source=True)))
