@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from primax_core import ShapeDtypeStruct, grad, jit, lax, vmap
+from primax_core._api.saved_executables import deserialize_and_load, serialize
 from primax_core._api.transfer import device_get, device_put
 from primax_core._base.config import default_placement
 from primax_core._runtime.devices import devices
@@ -288,3 +289,23 @@ def test_filled_arrays_are_made_in_parts():
         lax.full((3, 8), 1.0, sharding=ROWS)
     batched = vmap(lambda v: lax.broadcast_in_dim(v, (4, 8), (), out_sharding=ROWS))(np.arange(2.0))
     assert batched.sharding.shard_shape((2, 4, 8)) == (2, 2, 8)
+
+
+def test_serialized_executables():
+    table = device_put(np.arange(32.0, dtype=np.float32).reshape(4, 8) + 1, ROWS)
+    f = jit(lambda x, n: (x * table + n, lax.reduce_sum(x, (0,))), out_shardings=(BLOCKS, None))
+    compiled = f.lower(device_put(X, ROWS), 2.0).compile()
+    saved = serialize(compiled)
+    again = deserialize_and_load(*saved)
+    for arguments in [(device_put(X, ROWS), 2.0), (X, np.float32(2))]:
+        out, total = again(*arguments)
+        check(out, BLOCKS, X * np.asarray(table) + 2)
+        assert np.array_equal(total, X.sum(0))
+    assert again.input_shardings[0][0] is ROWS
+    other = deserialize_and_load(*saved, execution_devices=devices()[3::-1])
+    out, _ = other(X, 2.0)
+    assert np.array_equal(out, X * np.asarray(table) + 2)
+    assert out.sharding._devices == tuple(devices()[3::-1])
+    with pytest.raises(ValueError, match="for 4 devices, but execution_devices has 1"):
+        deserialize_and_load(*saved, execution_devices=devices()[:1])
+    assert serialize(again)[0] == saved[0]

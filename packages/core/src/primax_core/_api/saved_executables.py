@@ -22,6 +22,7 @@ from .._runtime.devices import Device, check_not_forked, devices
 from .._runtime.dispatch import Executable, Loaded
 from .._runtime.jaxlib_versions import to_host
 from .._runtime.layouts import Layout
+from .._runtime.parts import whole_on_host
 from .._runtime.saved_executables import damaged
 from .._runtime.sharding import SingleDeviceSharding
 from .stages import Compiled
@@ -67,7 +68,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     devs = tuple(exe.raw.local_devices()) if sharding is None else sharding._devices
     if lowered._plan is not None:
         raise ValueError(f"{name} takes or closes over references, which cannot be serialized")
-    constants = [np.ascontiguousarray(to_host(b)) for b in exe.consts]
+    several = len(devs) > 1
+    if several and not all(d.process_index == devs[0].client.process_index() for d in devs):
+        raise ValueError(f"{name} runs on devices of several processes: each compiles its own")
+    constants = [
+        np.ascontiguousarray(whole_on_host(b, s.stored, s.sharding) if several else to_host(b))
+        for b, s in zip(exe.consts, exe.const_specs, strict=True)
+    ]
     about = {
         "name": name,
         "machine": files.machine(devs),
@@ -86,6 +93,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "constants": [files.type_text(ShapedArray(c.shape, c.dtype)) for c in constants],
         "arguments": list(_argument_names(compiled)),
     }
+    if several:
+        from .._runtime.saved_shardings import described
+
+        specs = [*exe.const_specs, *exe.out_specs]
+        ndims = [physical(a).ndim for a in compiled._avals] + [s.stored.ndim for s in specs]
+        shardings = [*exe.in_shardings, *(s.sharding for s in specs)]
+        about["shardings"] = {"devices": len(devs), **described(shardings, ndims)}
     constant_bytes = b"".join(c.tobytes() for c in constants)
     chosen = lowered._compiler_options
     blob = _compile.executable_bytes(module, exe.loaded, devs, chosen)
@@ -121,7 +135,8 @@ def deserialize_and_load(
     Args:
       serialized, in_tree, out_tree: the results of `serialize`.
       backend: the platform; by default the default platform.
-      execution_devices: a sequence with the device to run on.
+      execution_devices: the devices to run on, as many as it was compiled for; by default the
+        first ones.
 
     Raises:
       InvalidArtifactError: if the bytes are truncated, damaged, of another format, or for another
@@ -131,7 +146,7 @@ def deserialize_and_load(
         raise TypeError(f"deserialize_and_load takes bytes, got {type(serialized)}")
     about, blob, constant_bytes = files.unseal(bytes(serialized))
     check_not_forked()
-    devs = _devices(backend, execution_devices)
+    devs = _devices(backend, execution_devices, _count(about))
     files.check_machine(about.get("machine"), devs)
     described: Any = _Described(bytes(serialized), about, in_tree, out_tree)
     try:
@@ -143,16 +158,26 @@ def deserialize_and_load(
         raw = devs[0].client.deserialize_executable(blob, devs, options)
     except Exception as e:
         raise InvalidArtifactError(f"the executable cannot be loaded: {e}") from e
-    sharding = SingleDeviceSharding(devs[0])
-    return Compiled(described, described.executable(raw, sharding, constant_bytes))
+    return Compiled(described, described.executable(raw, devs, constant_bytes))
 
 
-def _devices(backend: str | None, requested: Sequence[Device] | None) -> tuple[Device, ...]:
-    chosen = tuple(devices(backend)[:1] if requested is None else requested)
-    if len(chosen) != 1:
-        raise ValueError(
-            f"the executable is for one device, but execution_devices has {len(chosen)}: {chosen}"
-        )
+def _count(about: dict[str, Any]) -> int:
+    """The number of devices of an executable."""
+    shardings = about.get("shardings")
+    if shardings is None:
+        return 1
+    count = shardings.get("devices") if type(shardings) is dict else None
+    if type(count) is not int or count < 2:
+        damaged("its number of devices cannot be read")
+    return count
+
+
+def _devices(backend: str | None, requested: Sequence[Device] | None, n: int) -> tuple[Device, ...]:
+    chosen = tuple(devices(backend)[:n] if requested is None else requested)
+    if len(chosen) != n:
+        what = "one device" if n == 1 else f"{n} devices"
+        have = "this process has" if requested is None else "execution_devices has"
+        raise ValueError(f"the executable is for {what}, but {have} {len(chosen)}: {chosen}")
     return chosen
 
 
@@ -177,6 +202,7 @@ class _Described:
         self.in_places, self.out_places = _list(about, "in_places"), _list(about, "out_places")
         if (len(self.in_places), len(self.out_places)) != (len(self._avals), len(self._out_avals)):
             damaged("it does not have one format for each type")
+        self.shardings = about.get("shardings")
         self.constants = [files.type_of(t) for t in _list(about, "constants")]
         self.committed = about.get("committed") is True
         self._traced = self
@@ -195,24 +221,50 @@ class _Described:
         """Avals of the arguments, in their tree."""
         return self.in_tree.unflatten(self._avals)
 
-    def executable(self, raw: Any, sharding: Any, constant_bytes: bytes) -> Executable:
+    def executable(self, raw: Any, devs: tuple[Device, ...], constant_bytes: bytes) -> Executable:
         """The executable, whose buffers are compared with their description."""
         constants = files.constants_of(self.constants, constant_bytes)
-        used_inputs = range(len(self._avals)) if self.kept_args is None else self.kept_args
-        arguments = [*self.constants, *(physical(self._avals[i]) for i in used_inputs)]
-        files.check_types(raw, arguments, [physical(a) for a in self._out_avals])
-        bufs = [put(c, sharding, aval)._buf for c, aval in zip(constants, self.constants)]
-        ins = [_read_format(x, a, sharding) for x, a in zip(self.in_places, self._avals)]
-        outs = [_read_format(x, a, sharding) for x, a in zip(self.out_places, self._out_avals)]
-        specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._avals, ins)]
-        out_specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._out_avals, outs)]
+        const_shardings, ins, outs = self._shardings(devs)
+        used = range(len(self._avals)) if self.kept_args is None else self.kept_args
+        files.check_types(
+            raw,
+            [*map(_part, self.constants, const_shardings), *(_part(self._avals[i], ins[i])
+             for i in used)],
+            list(map(_part, self._out_avals, outs)),
+        )  # fmt: skip
+        arrays = [put(*c) for c in zip(constants, const_shardings, self.constants)]
+        formats = list(map(_read_format, self.in_places, self._avals, ins))
+        results = list(map(_read_format, self.out_places, self._out_avals, outs))
+        specs = [spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._avals, formats)]
+        out_specs = [
+            spec_of(a, s, self.committed, x) for a, (s, x) in zip(self._out_avals, results)
+        ]
         return Executable(
-            Loaded(raw, from_bytes=True), specs, [s for s, _ in ins], out_specs, self.kept_args,
-            bufs, self._donated, self.fun_name,
+            Loaded(raw, from_bytes=True), specs, [s for s, _ in formats], out_specs,
+            self.kept_args, [a._buf for a in arrays], self._donated, self.fun_name,
+            const_specs=[a._spec for a in arrays],
         )  # fmt: skip
 
+    def _shardings(self, devs: tuple[Device, ...]) -> tuple[list, list, list]:
+        """Shardings of the constants, arguments and results."""
+        n_in, n_out, n_const = len(self._avals), len(self._out_avals), len(self.constants)
+        n = n_in + n_const + n_out
+        if len(devs) == 1:
+            every: list[Any] = [SingleDeviceSharding(devs[0])] * n
+        else:
+            from .._runtime.saved_shardings import restored
 
-def _read_format(entry: Any, aval: ShapedArray, sharding: SingleDeviceSharding) -> tuple[Any, Any]:
+            every = restored(self.shardings, devs, n)
+        return every[n_in : n_in + n_const], every[:n_in], every[n_in + n_const :]
+
+
+def _part(aval: ShapedArray, sharding: Any) -> ShapedArray:
+    """The type of the buffer on one device."""
+    stored = physical(aval)
+    return ShapedArray(sharding.shard_shape(stored.shape), stored.dtype)
+
+
+def _read_format(entry: Any, aval: ShapedArray, sharding: Any) -> tuple[Any, Any]:
     """The sharding and the layout of a buffer."""
     try:
         kind, layout = entry

@@ -187,6 +187,7 @@ def _executable(
         name,
         jaxpr,
         in_layouts,
+        [c._spec for c in arrays],
     )
 
 

@@ -93,7 +93,7 @@ class Executable:
 
     Attributes:
       kept_args: indices of the used arguments, or ``None`` for all of them.
-      consts: raw buffers that precede the arguments.
+      consts, const_specs: raw buffers that precede the arguments, and their specs.
       in_layouts: layouts of the arguments.
       moves: arguments to be transferred or converted to another layout before each call.
       donated: indices of donated arguments.
@@ -108,13 +108,15 @@ class Executable:
     __slots__ = (
         "loaded", "raw", "execute", "kept_args", "consts", "handlers", "out_specs", "in_shardings",
         "in_layouts", "moves", "donated", "name", "checked", "program", "watch", "plain",
+        "const_specs",
     )  # fmt: skip
 
     def __init__(
         self, loaded: Loaded, in_specs: Sequence[Spec], in_shardings, out_specs: Sequence[Spec],
         kept_args, consts, donated=(), name="", program: Jaxpr | None = None,
-        in_layouts: Sequence[Any] | None = None,
+        in_layouts: Sequence[Any] | None = None, const_specs: Sequence[Spec] = (),
     ):  # fmt: skip
+        self.const_specs = const_specs
         self.loaded = loaded
         self.raw = loaded.raw
         self.execute = loaded.raw.execute_sharded
