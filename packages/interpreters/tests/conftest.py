@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Several CPU devices, for views of shardings; read when the devices are first used.
+os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "4")
 
 from primax_core import clear_caches
 

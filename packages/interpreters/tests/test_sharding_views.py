@@ -85,3 +85,29 @@ def test_callbacks_of_shardings_keep_no_tracers(how):
         x = np.ones(2, np.float32) if how == "vmap" else 1.0
         px.block_until_ready(getattr(px, how)(f)(x))
         px.effects_barrier()
+
+
+def test_the_sharding_that_the_partitioner_chooses():
+    from primax_core.extend.runtime import TiledSharding, Tiling
+
+    devices = px.devices()[:4]
+    rows = TiledSharding(devices, Tiling.along_mesh((2, 2), [(0,), ()]))
+    x = px.device_put(np.ones((4, 8), np.float32), rows)
+    seen = []
+
+    @px.jit
+    def inner(x):
+        debugger.inspect_array_sharding(x, callback=seen.append)
+        return lax.sin(x)
+
+    @px.jit
+    def f(x):
+        debugger.inspect_array_sharding(x, callback=seen.append)
+        debugger.inspect_array_sharding(lax.transpose(x, (1, 0)) * 2, callback=seen.append)
+        debugger.inspect_array_sharding(lax.reduce_sum(x, (0,)), callback=seen.append)
+        return inner(lax.dot(x, lax.transpose(x, (1, 0))))
+
+    assert np.allclose(f(x), np.sin(8.0))
+    assert [s.shard_shape(shape) for s, shape in zip(seen, [(4, 8), (8, 4), (8,), (4, 4)])] == [
+        (2, 8), (8, 2), (8,), (2, 4)
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from .._base.source import summarize_function
 from .._runtime.buffer_callbacks import BufferCall, check_supported
 from .._runtime.host_callbacks import HostCall
-from .context import u64
+from .context import physical, u64
 from .native import call as native_call
 
 _TARGETS: Final = {
@@ -19,6 +19,7 @@ _TARGETS: Final = {
         "cuda": "xla_ffi_python_gpu_callback",
         "rocm": "xla_ffi_python_gpu_callback",
     },
+    "parts": {"cpu": "xla_ffi_partitioned_python_cpu_callback"},
     "buffers": {
         "cpu": "xla_buffer_python_cpu_callback",
         "cuda": "xla_buffer_python_gpu_callback",
@@ -58,7 +59,7 @@ def callback(
     Raises:
       NotImplementedError: on platforms, and jaxlib versions, that cannot call Python.
     """
-    if kind not in _TARGETS:
+    if kind not in ("arrays", "buffers"):
         raise ValueError(f"kind is {kind!r}: it is 'arrays' or 'buffers'")
     if len(operands) != len(ctx.in_avals):
         raise ValueError(
@@ -88,6 +89,7 @@ def emit_callback(
     has_side_effect: bool,
     ordered: bool = False,
     kind: str = "arrays",
+    partitioned: bool = False,
 ) -> list[ir.Value[Any]]:
     """Call a function that XLA calls with arrays or with buffers.
 
@@ -95,16 +97,31 @@ def emit_callback(
       call: the function, a ``HostCall`` or ``BufferCall``.
       has_side_effect: keep the call even if its results are unused.
       ordered: run it after the block's earlier ordered calls.
+      partitioned: on several devices each one calls the function, with its parts of the operands.
 
     Raises:
       NotImplementedError: on platforms that cannot call Python.
     """
+    if partitioned and ctx.num_partitions > 1 and ctx.axes is None:
+        kind = "parts"
+        if ordered:
+            raise NotImplementedError(
+                "ordered calls by each of several devices (ordered=True, partitioned=True) are not "
+                "supported: devices have no common order. Leave one of the options out"
+            )
     target = _TARGETS[kind].get(ctx.platform)
     if target is None:
         raise NotImplementedError(
-            f"callbacks into Python are not supported on {ctx.platform}: run this part on a CPU or "
-            "a GPU"
+            f"callbacks into Python are not supported on {ctx.platform}"
+            + (" for the parts of several devices" if kind == "parts" else "")
+            + ": run this part on a CPU"
+            + ("" if kind == "parts" else " or a GPU")
         )
+    if ctx.num_partitions > 1:
+        from .._runtime.several_devices import ContainedCall  # loaded on first use
+
+        n = len(ctx.tokens(ctx.eqn.effects)) if ordered else 0
+        call = ContainedCall(call, [physical(a) for a in out_avals], n, kind == "buffers")
     index = len(ctx.callbacks)
     ctx.callbacks.append(call)
     return native_call(
@@ -116,4 +133,5 @@ def emit_callback(
         has_side_effect=has_side_effect,
         ordered=ordered,
         needs=(),
+        once=True,
     )

@@ -208,7 +208,7 @@ def compile_module(
                 raw = devs[0].client.compile_and_load(
                     lowered.located(), _jax.DeviceList(devs), options, lowered.callbacks
                 )
-            loaded = Loaded(raw, from_bytes=True)
+            loaded = Loaded(raw, from_bytes=True, callbacks=lowered.callbacks)
     else:
         if state.compilation_cache_include_metadata_in_key:
             program = None

@@ -69,8 +69,9 @@ class LoweringContext:
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "needs", "eqn", "num_partitions", "hoisted", "broadcasts",
-        "token", "mark", "sharding", "symbolic", "axes", "body", "bodies", "_rules", "_inlined",
+        "names", "callbacks", "inspections", "needs", "eqn", "num_partitions", "hoisted",
+        "broadcasts", "token", "mark", "sharding", "symbolic", "axes", "body", "bodies", "_rules",
+        "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +83,7 @@ class LoweringContext:
         self.functions: dict[Any, Any] = {}
         self.names: set[str] = set()
         self.callbacks: list[Callable] = []
+        self.inspections: list[Callable] = []
         self.needs: set[str] = set()
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
@@ -103,6 +105,21 @@ class LoweringContext:
     def scope(self) -> tuple[str, ...]:
         """The named scopes of the current equation, including those of enclosing equations."""
         return () if self.body is None else self.body.scope
+
+    def inspect_sharding(self, value: ir.Value, callback: Callable[[Any], None]) -> None:
+        """Call a function with the sharding of a value, when the module is complete.
+
+        The sharding is the one that the partitioner will choose.
+        """
+        if self.num_partitions == 1:
+            from .._runtime.array import default_sharding
+
+            callback(default_sharding() if self.sharding is None else self.sharding)
+            return
+        from .propagation import mark  # loaded on first use
+
+        mark(value, len(self.inspections))
+        self.inspections.append(callback)
 
     def rule(self, prim) -> Callable:
         """The lowering rule of a primitive on this platform."""
@@ -448,7 +465,8 @@ def lower_module(
     executable.
     """
     if shardings is not None:
-        num_partitions = shardings.everywhere.num_devices
+        sharding = shardings.everywhere
+        num_partitions = sharding.num_devices
     with context, unknown_location:
         module = ir.Module.create()
         sym = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
@@ -481,6 +499,10 @@ def lower_module(
             with dimensions_of_arguments(ctx, jaxpr, arguments[len(consts) :], symbolic):
                 outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
+        if ctx.inspections:
+            from .propagation import inspect  # loaded on first use
+
+            inspect(module, sharding._replicated(), ctx.inspections)
         if num_partitions > 1:
             name_meshes(module)
         return LoweredModule(

@@ -12,7 +12,7 @@ from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr
 from .._ir.symbolic_dims import is_static
 from .._runtime import native_targets
-from .context import hlo, i32, physical, type_of
+from .context import hlo, i32, parse_sharding, physical, sdy, type_of
 from .native_attributes import attribute
 from .shaped import size_values
 
@@ -57,6 +57,7 @@ def call(
     called_computations: Sequence[Jaxpr] = (),
     extra_attributes: Mapping[str, Any] | None = None,
     needs: Sequence[str] | None = None,
+    once: bool = False,
 ) -> list[ir.Value[Any]]:
     """Call a native function, in a lowering rule.
 
@@ -89,6 +90,9 @@ def call(
       needs: names that must be provided before the executable is compiled or loaded, by
         ``register`` or ``provides_custom_calls``; by default the target. ``()`` for targets that
         XLA or the platform's plugin has itself.
+      once: on several devices the first one calls the function, with whole operands, as it does
+        for functions with side effects. Otherwise each device calls it, also with whole operands.
+        In manual regions each device calls it with its parts.
 
     Returns:
       The values of the results.
@@ -106,10 +110,14 @@ def call(
             f"the call of {target!r} is ordered, but {ctx.eqn.primitive.name} has no ordered "
             "effect: return one from its effects rule"
         )
+    avals = ctx.out_avals if out_avals is None else out_avals
+    placed = {}
+    if (once or has_side_effect) and ctx.num_partitions > 1 and ctx.axes is None:
+        placed["sdy.sharding"] = _on_first_partition(len(tokens) + len(avals))
     outs = custom_call(
         target,
         [*tokens, *operands],
-        ctx.out_avals if out_avals is None else out_avals,
+        avals,
         attributes=attributes,
         api_version=api_version,
         backend_config=backend_config,
@@ -119,10 +127,26 @@ def call(
         has_side_effect=has_side_effect or ordered,
         tokens=len(tokens),
         called_functions=[_function_of(ctx, target, j) for j in called_computations],
-        extra_attributes=extra_attributes,
+        extra_attributes={**(extra_attributes or {}), **placed},
     )
     ctx.needs.update(needs)
+    if placed:  # an argument or result of an executable is not on one of its devices
+        everywhere = ctx.sharding._replicated()
+        texts = [everywhere._sdy(physical(a).ndim) for a in avals]
+        n = len(tokens)
+        outs[n:] = [
+            sdy().sharding_constraint(x, parse_sharding(t)) for x, t in zip(outs[n:], texts)
+        ]
     return ctx.take_tokens(tokens, outs)
+
+
+def _on_first_partition(results: int) -> ir.Attribute:
+    """Shardy's attribute of a call by the first partition, which receives whole operands.
+
+    Every partition receives whole results. A call without results has one sharding too.
+    """
+    shardings = ["<mesh<[], device_ids=[0]>, []>"] * max(results, 1)
+    return parse_sharding(f"#sdy.sharding_per_value<[{', '.join(shardings)}]>")
 
 
 def _function_of(ctx: Any, target: str, jaxpr: Jaxpr) -> ir.Attribute:

@@ -73,14 +73,16 @@ def watch_of(jaxpr: Jaxpr) -> Watch | None:
 class Loaded:
     """Wrapper of jaxlib's loaded executable that supports weak references.
 
-    An executable that was deserialized, ``from_bytes``, cannot be serialized again.
+    An executable that was deserialized, ``from_bytes``, cannot be serialized again. ``callbacks``
+    are the Python functions that it calls.
     """
 
-    __slots__ = ("raw", "from_bytes", "__weakref__")
+    __slots__ = ("raw", "from_bytes", "callbacks", "__weakref__")
 
-    def __init__(self, raw, from_bytes: bool = False):
+    def __init__(self, raw, from_bytes: bool = False, callbacks: Sequence[Any] = ()):
         self.raw = raw
         self.from_bytes = from_bytes
+        self.callbacks = callbacks
 
 
 wrap_execute: Callable[[Callable[..., Any], list[Any], str], Callable[..., Any]] | None = None
@@ -123,7 +125,7 @@ class Executable:
         if in_shardings and in_shardings[0].num_devices > 1:
             from .several_devices import execute_on  # loaded on first use
 
-            self.execute = execute_on(loaded.raw, self.execute)
+            self.execute = execute_on(loaded.raw, self.execute, loaded.callbacks)
         if program is not None and must_stay(program.effects):
             self.execute = effectful(self.execute, are_ordered(program.effects))
         if wrap_execute is not None:

@@ -65,6 +65,10 @@ class HostCall:
 
     def _array(self, spec, buffer) -> ArrayImpl:
         stored = spec.stored
+        if buffer.shape != stored.shape:  # a part
+            part = spec.aval.update(shape=buffer.shape[: spec.aval.ndim])
+            spec = spec_of(part, spec.sharding, False)
+            stored = spec.stored
         # jaxlib's view is valid during the call only; the array may live longer, so it is a copy.
         return spec.wrap(put_raw(np.asarray(buffer, stored.dtype), stored, spec.sharding))
 

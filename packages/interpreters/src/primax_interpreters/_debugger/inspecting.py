@@ -18,7 +18,6 @@ from primax_core.extend import (
     samples,
     transpose,
 )
-from primax_core.extend.runtime import default_sharding
 
 inspect_sharding_p: Final = Primitive("inspect_sharding", multiple_results=True)
 
@@ -43,8 +42,7 @@ def _impl(x, *, callback):
 
 @inspect_sharding_p.rule(lower)
 def _lower(ctx, x, *, callback):
-    # An executable for one device: all values are on that device.
-    callback(default_sharding() if ctx.sharding is None else ctx.sharding)
+    ctx.inspect_sharding(x, callback)
     return []
 
 

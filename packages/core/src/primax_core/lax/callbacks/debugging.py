@@ -51,8 +51,11 @@ def _impl(*arrays, callback, **_):
 
 
 @debug_callback_p.rule(lower)
-def _lower(ctx, *values, callback, effect, **_):
-    return emit(ctx, "debug callback", callback, values, (), stays=True, ordered=effect.ordered)
+def _lower(ctx, *values, callback, effect, partitioned):
+    return emit(
+        ctx, "debug callback", callback, values, (), stays=True, ordered=effect.ordered,
+        partitioned=partitioned,
+    )  # fmt: skip
 
 
 @debug_callback_p.rule(jvp)

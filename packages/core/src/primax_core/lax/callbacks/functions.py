@@ -122,14 +122,15 @@ def what_is(kind: str, callback: Any, location: Any = None) -> str:
 
 def emit(
     ctx: Any, kind: str, callback: Any, values: Sequence[Any], out_avals: Sequence[ShapedArray],
-    *, stays: bool, ordered: bool = False,
+    *, stays: bool, ordered: bool = False, partitioned: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """Emit a call of a callback."""
+    """Emit a call of a callback; ``partitioned``, each device calls it with its parts."""
     what = what_is(kind, callback, ctx.eqn.source)
     call = HostCall(callback, ctx.in_avals, out_avals, ordered, what)
     return callbacks.emit_callback(
-        ctx, call, values, out_avals, has_side_effect=stays, ordered=ordered
-    )
+        ctx, call, values, out_avals, has_side_effect=stays, ordered=ordered,
+        partitioned=partitioned,
+    )  # fmt: skip
 
 
 def run_now(kind: str, callback: Any, args: Sequence[Any], out_avals: Sequence[ShapedArray]) -> Any:
