@@ -101,6 +101,32 @@ def test_special_functions() -> None:
         )
 
 
+def test_functions_with_custom_derivatives() -> None:
+    """Elementwise functions that map zero to zero act on the stored elements."""
+
+    @px.custom_jvp
+    def cube(x):
+        return x * pnp.sinh(x) ** 2
+
+    cube.defjvp(lambda primals, tangents: (cube(*primals), 7 * tangents[0]))
+
+    @px.custom_jvp
+    def shifted(x):
+        return pnp.sinh(x) + 1
+
+    shifted.defjvp(lambda primals, tangents: (shifted(*primals), tangents[0]))
+    case = matrix(known=True)
+    expected = case.dense * np.sinh(case.dense) ** 2
+    for f in (cube, px.jit(cube)):
+        check(sparsify(f)(case.sparse), expected, tolerance=1e-5)
+    actual = sparsify(special.i1)(case.sparse)
+    check(actual, scipy.special.i1(case.dense).astype("f"), tolerance=1e-4)
+    gradient = sparse.grad(lambda m: sparsify(cube)(m).data.sum())(BCOO.fromdense(case.dense))
+    assert set(np.asarray(gradient.data).tolist()) == {7.0}
+    with pytest.raises(NotImplementedError, match=r"nonzero where its operands are zero|sum of a"):
+        sparsify(shifted)(case.sparse)
+
+
 def test_complex_parts() -> None:
     case = matrix(dtype=np.complex64)
     for ours, theirs in ((pnp.real, np.real), (pnp.imag, np.imag), (pnp.conj, np.conj)):

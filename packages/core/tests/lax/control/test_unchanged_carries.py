@@ -68,6 +68,24 @@ def test_the_condition_reads_the_carry() -> None:
     assert jit(f)(np.float32(3.5)) == (4, 3.5)
 
 
+def test_the_condition_is_the_carry() -> None:
+    def f(go, x):
+        return lax.while_loop(lambda c: c[0], lambda c: (c[0], c[1], c[1]), (go, x, x * TWO))
+
+    assert jit(f)(False, TWO) == (False, 2, 4)
+    assert f(pc.device_put(False), pc.device_put(TWO)) == (False, 2, 4)
+    assert jit(grad(lambda go, x: f(go, x)[1], 1))(False, TWO) == 1
+
+
+def test_a_carry_takes_the_value_of_an_unchanged_one() -> None:
+    def f(x, n):
+        return repeat(n, lambda i, c: (c[0], c[0]), (x, x * TWO))
+
+    assert jit(f)(TWO, 3) == (2, 2) and jit(f)(TWO, 0) == (2, 4)
+    assert jit(grad(lambda x, n: f(x, n)[0]))(TWO, 3) == 1
+    assert jit(lambda x, n: pc.jvp(lambda x: f(x, n), (x,), (TWO,)))(TWO, 0)[1] == (2, 4)
+
+
 def test_carries_whose_tangents_do_not_change() -> None:
     def f(x, n):
         return repeat(n, lambda i, c: c + TWO, x) * TWO

@@ -99,11 +99,11 @@ class Reduced:
 
 
 def _without(jaxpr: Jaxpr, n: int, mask: Sequence[bool], loop: bool) -> tuple[Jaxpr, list[int]]:
-    atoms = {v for eqn in jaxpr.eqns for v in eqn.invars}.union(jaxpr.outvars[len(mask) :])
-    atoms.update(v for v, m in zip(jaxpr.outvars, mask) if not m)
+    remaining = [i for i, m in enumerate(mask) if not m]
+    outs = [*remaining, *range(len(mask), len(jaxpr.outvars))] if loop else [0]
+    atoms = {v for eqn in jaxpr.eqns for v in eqn.invars}
+    atoms.update(jaxpr.outvars[i] for i in outs)
     used = [i for i, m in enumerate(mask) if m and jaxpr.invars[n + i] in atoms]
-    kept = [i for i, m in enumerate(mask) if not m]
     rest = range(n + len(mask), len(jaxpr.invars))
-    ins = [*range(n), *(n + i for i in used), *(n + i for i in kept), *rest]
-    outs = [*kept, *range(len(mask), len(jaxpr.outvars))] if loop else [0]
+    ins = [*range(n), *(n + i for i in used), *(n + i for i in remaining), *rest]
     return permuted(jaxpr, ins, outs), used

@@ -18,12 +18,12 @@ from primax_core.extend import (
     typeof,
 )
 
-from ...special._error_functions import inverse_error
 from . import _coordinates as kernels
 from ._bcoo import BCOO
 from ._interpreter import DENSE, evaluate, sparse_rule, type_of
 from ._products import at_places, bcoo_multiply_dense, bcoo_multiply_sparse
 from ._structure import bcoo_broadcast_in_dim, in_one_layout, without_duplicates
+from ._unary_calls import maps_zero_to_zero, with_shape
 
 
 def _linear(prim: Primitive) -> None:
@@ -63,18 +63,14 @@ for _prim in (
     _zero_at_zero(_prim)
 
 
-# Functions with derivative rules that map zero to zero, by their names.
-_FUNCTIONS = {"inverse_error": inverse_error}
-
-
 @custom_jvp_call_p.rule(sparse_rule)
-def _sparse_custom_jvp_call(*values: Any, name: str, call_jaxpr: Any, **_: Any) -> list[Any]:
-    fun = _FUNCTIONS.get(name)
-    if fun is None:
+def _sparse_custom_jvp_call(*values: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+    if len(values) > 1 or not maps_zero_to_zero(call_jaxpr):
         return evaluate(call_jaxpr, values)
-    (x,) = values
-    x = without_duplicates(x)
-    return [x.like(fun(x.data))]
+    x = without_duplicates(values[0])
+    jaxpr = with_shape(call_jaxpr, typeof(x.data).shape)
+    (data,) = custom_jvp_call_p.bind(x.data, call_jaxpr=jaxpr, **params)
+    return [x.like(data)]
 
 
 @lax.convert_element_type_p.rule(sparse_rule)
