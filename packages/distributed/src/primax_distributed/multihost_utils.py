@@ -134,7 +134,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"{sources.tolist()}"
         )
     source = int(sources[0])
-    return tree.map(lambda x: _gathered(_host_value(x), mesh)[source].copy(), in_tree)
+    return tree.map(lambda x: np.array(_gathered(_host_value(x), mesh)[source]), in_tree)
 
 
 def sync_global_devices(name: str) -> None:

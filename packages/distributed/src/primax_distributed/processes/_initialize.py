@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import functools
 import sys
 import threading
 from collections.abc import Sequence
@@ -229,7 +230,7 @@ def _keep(this: Joined) -> None:
     core.explain_failures(this.explain)
     core.watch_runs(this.counts.begin)
     _joined = this
-    atexit.register(_at_exit)
+    _register_exit()
 
 
 def _start(
@@ -357,7 +358,6 @@ def _shut_down(failed: str | None) -> None:
         this, _joined = _joined, None
         if this is None:
             return
-        atexit.unregister(_at_exit)
         core.explain_failures(None)
         core.watch_runs(None)
         this.leave()
@@ -366,6 +366,13 @@ def _shut_down(failed: str | None) -> None:
             # After a failure the others need only the time to hear of it.
             this.coordinator.close(3 if failed else this.timeouts.shutdown)
         core.forget()
+
+
+@functools.cache
+def _register_exit() -> None:
+    # Before the handlers of ``atexit``: one of the core ends all threads, also the coordinator's.
+    register = getattr(threading, "_register_atexit", atexit.register)
+    register(_at_exit)
 
 
 def _at_exit() -> None:
