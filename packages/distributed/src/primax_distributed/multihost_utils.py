@@ -46,7 +46,7 @@ class ProcessFailureError(ProcessFailure):
         super().__init__(message or f"devices failed: {sorted(failed_devices, key=lambda d: d.id)}")
         self.failed_devices = failed_devices
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.failed_devices, *self.args)
 
 

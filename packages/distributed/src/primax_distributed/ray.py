@@ -15,8 +15,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import ray
-from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
+import ray  # type: ignore[import-not-found]
+from ray.exceptions import (  # type: ignore[import-not-found]
+    ActorUnavailableError,
+    RayActorError,
+    RayTaskError,
+)
 
 from .processes._coordinator import Coordinator
 

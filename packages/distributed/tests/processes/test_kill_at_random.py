@@ -36,8 +36,9 @@ def test_killed_at_random(tmp_path):
     code = START + "def disturb(generation, step): time.sleep(0.005)\n" + TRAIN
     script = tmp_path / "script.py"
     script.write_text(code.replace("STEPS = 60", f"STEPS = {STEPS}"), "utf-8")
-    command = [sys.executable, "-m", "primax_distributed.run", "-n", "3", "--freeze-timeout", "4",
-               "--grace", "5", "--max-restarts", str(10 * KILLS), str(script), str(tmp_path)]  # fmt: skip
+    options = ["--freeze-timeout", "4", "--grace", "5", "--max-restarts", str(10 * KILLS)]
+    command = [sys.executable, "-m", "primax_distributed.run", "-n", "3", *options]
+    command += [str(script), str(tmp_path)]
     number = random.Random(os.environ.get("PRIMAX_TEST_SEED", "0"))
     with open(tmp_path / "output", "w+b") as output:
         launcher = subprocess.Popen(

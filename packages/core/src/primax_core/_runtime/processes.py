@@ -150,7 +150,8 @@ class Member:
           TimeoutError: no member did so within ``seconds``.
         """
         try:
-            return self._client().blocking_key_value_get(key, max(1, int(seconds * 1000)))
+            value: str = self._client().blocking_key_value_get(key, max(1, int(seconds * 1000)))
+            return value
         except JaxRuntimeError as e:
             if "DEADLINE_EXCEEDED" in str(e):
                 raise TimeoutError(
@@ -161,7 +162,8 @@ class Member:
     def peek(self, key: str) -> str | None:
         """The value of a key, or ``None`` if it has none yet."""
         try:
-            return self._client().key_value_try_get(key)
+            value: str = self._client().key_value_try_get(key)
+            return value
         except JaxRuntimeError as e:
             if "NOT_FOUND" in str(e):
                 return None
@@ -205,7 +207,7 @@ class Member:
         manager = getattr(self, "_preemption", None)
         if manager is None:
             manager = self._preemption = self.watch_preemption()
-        return manager.reached_sync_point(step)
+        return bool(manager.reached_sync_point(step))
 
     def watch_preemption(self) -> Any:
         """Begin to wait for notices of preemption; called in all members."""
@@ -353,10 +355,11 @@ def _lose_arrays() -> None:
     specs: dict[Any, _LostSpec] = {}
     for x in gc.get_objects():
         if type(x) is _array.ArrayImpl and hasattr(x, "_buf") and x._buf is not _LOST:
-            spec: Any = x._spec
+            array: Any = x
+            spec = array._spec
             if spec not in specs:
                 specs[spec] = _LostSpec(spec)
-            x._buf, x._spec = _LOST, specs[spec]
+            array._buf, array._spec = _LOST, specs[spec]
 
 
 _left: Final[weakref.WeakSet[Any]] = weakref.WeakSet()

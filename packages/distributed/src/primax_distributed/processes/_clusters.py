@@ -89,7 +89,7 @@ def open_mpi(env: Environment) -> Place | None:
 def mpi4py(env: Environment) -> Place | None:
     """Any MPI, by the package mpi4py. It starts MPI, so it is used only where it is named."""
     try:
-        from mpi4py import MPI
+        from mpi4py import MPI  # type: ignore[import-not-found]
     except ImportError:
         return None
     world: Any = MPI.COMM_WORLD

@@ -129,10 +129,14 @@ class Contact:
         with self._changed:
             # The coordinator tells who is missing; this is for the case that it does not.
             self._changed.wait_for(self._answered, self._patience + self._freeze)
-            if self._go is not None:
-                return self._go
+            go = self._admission()
+            if go is not None:
+                return go
             why = self._refusal or self._lost or f"no answer within {self._patience:g} s"
         raise JoinError(f"rank {self.rank} cannot join the processes at {self.address}: {why}")
+
+    def _admission(self) -> tuple[str, int] | None:
+        return self._go
 
     def _answered(self) -> bool:
         return (self._go or self._refusal or self._lost) is not None

@@ -300,7 +300,7 @@ class Coordinator:
         running = [p for p in self._peers.values() if p.state in ("running", "done")]
         most = max((p.begun for p in running), default=0)
         late = [
-            [p.rank, p.begun, p.where]
+            (p.rank, p.begun, p.where)
             for p in running
             if p.begun < most and now - p.begun_since > self._late
         ]
