@@ -271,5 +271,12 @@ def test_bad_arguments():
 
     with pytest.raises(ValueError, match="number of processes must be at least 1, got 0"):
         core.Service("127.0.0.1:1", 0)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"cannot listen on 127.0.0.1:{port}: .* in use"):
+            core.Service(f"127.0.0.1:{port}", 1)
+    for address in (":1234", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:0"):
+        with pytest.raises(ValueError, match="is no address to listen on: write host:port"):
+            core.Service(address, 1)
     with pytest.raises(ValueError, match="must be from 0 to 1, got 2"):
         core.Member("127.0.0.1:1", 2, 2)

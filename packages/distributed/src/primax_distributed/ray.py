@@ -138,7 +138,10 @@ class Ranks:
                 rank = tasks.pop(task)
                 try:
                     results[rank] = ray.get(task)
-                except (RayActorError, ActorUnavailableError) as e:
+                except ActorUnavailableError:  # it is being restarted
+                    time.sleep(_STEP)
+                    tasks[self._task(rank, fun, args)] = rank
+                except RayActorError as e:
                     self.restarts += 1
                     if self.restarts > self.max_restarts or results:
                         raise RanksFailed(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
+import socket
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
@@ -65,6 +66,10 @@ class Service:
       register: seconds within which all members must connect.
       shutdown: seconds that :meth:`end` waits for members that have not left.
       mtls: paths of certificates (``mtls_cert_file`` ...), with jaxlib 0.11 or newer.
+
+    Raises:
+      ValueError: the address is none.
+      RuntimeError: it cannot be listened on.
     """
 
     def __init__(
@@ -74,22 +79,36 @@ class Service:
         _check_number(num_processes)
         self.address = address
         self.num_processes = num_processes
-        try:
-            self._raw = distributed_service(
-                address, num_processes, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
-                cluster_register_timeout=register, **mtls,
-            )  # fmt: skip
-        except JaxRuntimeError as e:
-            raise RuntimeError(
-                f"the coordination service cannot listen on {address}: {first_line(e)}. Another "
-                "program may use the port: choose another one."
-            ) from e
+        _check_listens(address)
+        self._raw = distributed_service(
+            address, num_processes, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
+            cluster_register_timeout=register, **mtls,
+        )  # fmt: skip
 
     def end(self) -> None:
         """End the service. Members must have left before."""
         raw, self._raw = self._raw, None
         if raw is not None:
             raw.shutdown()
+
+
+def _check_listens(address: str) -> None:
+    """Raise an error where jaxlib would end the process: it cannot listen on the address."""
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(
+            f"{address!r} is no address to listen on: write host:port, or [::]:port for all "
+            "interfaces"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, int(port)), family=family).close()
+    except OSError as e:
+        raise RuntimeError(
+            f"the coordination service cannot listen on {address}: {e.strerror or e}. Another "
+            "program may use the port: choose another one."
+        ) from e
 
 
 def _check_number(n: int) -> None:

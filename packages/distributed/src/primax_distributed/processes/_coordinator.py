@@ -213,15 +213,30 @@ class Coordinator:
         if not self._full() or any(p.state != "waiting" for p in self._peers.values()):
             return
         _end(self._service)
-        port = free_port(self._bind_host)
-        listen = joined_address(self._bind_host, port)
-        self._service = Service(listen, self.num_processes, **self._service_options)
+        try:
+            port = self._begin_service()
+        except (RuntimeError, ValueError, OSError) as e:
+            self._fail(f"the coordination service cannot start: {e}")
+            return
         self.generation += 1
         self._ended_at = self._waiting_since = None
         now = time.monotonic()
         for peer in self._peers.values():
             peer.state, peer.begun, peer.begun_since, peer.late_told = "running", 0, now, -1
         self._broadcast({"go": joined_address(self.host, port), "generation": self.generation})
+
+    def _begin_service(self) -> int:
+        host = self._bind_host or ("::" if socket.has_dualstack_ipv6() else "0.0.0.0")
+        for attempt in range(5):
+            port = free_port(self._bind_host)
+            try:
+                address = joined_address(host, port)
+                self._service = Service(address, self.num_processes, **self._service_options)
+                return port
+            except RuntimeError:  # another program has taken the port in the meantime
+                if attempt == 4:
+                    raise
+        raise AssertionError("unreachable")
 
     def _closed(self, peer: Peer, why: str) -> None:
         """A connection ended without a farewell: its process died."""
