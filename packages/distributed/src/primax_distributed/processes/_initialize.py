@@ -122,6 +122,18 @@ def joined() -> Joined | None:
     return _joined
 
 
+def member() -> core.Member | None:
+    """The key-value store and the barriers of this generation, or ``None`` before joining.
+
+    A :class:`primax_core.extend.processes.Member`, for libraries.
+
+    >>> from primax_distributed import processes
+    >>> processes.member() is None
+    True
+    """
+    return None if _joined is None else _joined.member
+
+
 def is_initialized() -> bool:
     """Whether :func:`initialize` has been called, and :func:`shutdown` has not since.
 
