@@ -174,7 +174,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether all processes stop at this step, because one of them has to end soon.
+    """Return True at the step at which all processes stop, because one has to end soon.
 
     A batch system sends SIGTERM before it ends a process. The processes then agree on a step that
     none of them has begun, and there this function is true in all of them, to save a checkpoint.

@@ -23,6 +23,7 @@ from ray.exceptions import (  # type: ignore[import-not-found]
 )
 
 from .processes._coordinator import Coordinator
+from .processes._errors import failure_text
 
 _STEP: Final = 0.1
 
@@ -86,7 +87,8 @@ class Ranks:
     ):  # fmt: skip
         if not ray.is_initialized():
             ray.init()
-        self.num_processes, self.max_restarts, self.restarts = num_processes, max_restarts, 0
+        self.num_processes, self.max_restarts = num_processes, max_restarts
+        self.restarts = 0  # of all ranks together
         self._lock = threading.Lock()
         self._lost: dict[int, str] = {}
         self.coordinator = Coordinator(
@@ -112,6 +114,7 @@ class Ranks:
     def _note_lost(self, rank: int, why: str) -> None:
         with self._lock:  # in the coordinator's thread
             self._lost[rank] = why
+            self.restarts += 1
 
     def pids(self) -> list[int]:
         """The process identifiers of the ranks."""
@@ -130,30 +133,28 @@ class Ranks:
         tasks = {self._task(rank, fun, args): rank for rank in range(self.num_processes)}
         results: dict[int, Any] = {}
         while tasks:
+            self._check_restarts(results)
             self._kill_lost()
-            if self.coordinator.failure is not None:
-                raise RanksFailed(self.coordinator.failure)
             done, _ = ray.wait(list(tasks), num_returns=1, timeout=_STEP)
             for task in done:
                 rank = tasks.pop(task)
                 try:
                     results[rank] = ray.get(task)
-                except ActorUnavailableError:  # it is being restarted
-                    time.sleep(_STEP)
-                    tasks[self._task(rank, fun, args)] = rank
-                except RayActorError as e:
-                    self.restarts += 1
-                    if self.restarts > self.max_restarts or results:
-                        raise RanksFailed(
-                            f"rank {rank} died, after {self.restarts - 1} restarts: "
-                            f"{str(e).partition(chr(10))[0]}",
-                            (rank,),
-                        ) from e
+                except (RayActorError, ActorUnavailableError):  # Ray restarts it
                     time.sleep(_STEP)
                     tasks[self._task(rank, fun, args)] = rank
                 except RayTaskError as e:
                     raise e.as_instanceof_cause() from None
         return [results[rank] for rank in range(self.num_processes)]
+
+    def _check_restarts(self, results: dict[int, Any]) -> None:
+        if self.coordinator.failure is not None:
+            raise RanksFailed(self.coordinator.failure)
+        with self._lock:
+            lost = dict(self._lost)
+        if lost and (self.restarts > self.max_restarts or results):
+            after = "others had finished" if results else f"{self.max_restarts} restarts"
+            raise RanksFailed(f"{failure_text(lost)}; after {after}", tuple(sorted(lost)))
 
     def _task(self, rank: int, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         return self._actors[rank].run.remote(fun, args)

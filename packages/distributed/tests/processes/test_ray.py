@@ -29,6 +29,7 @@ def train(generation):
 with Ranks(2, environment={"PRIMAX_NUM_CPU_DEVICES": "1"}) as ranks:
     before = ranks.pids()
     results = ranks.run(train)
+    print("again", [number for number, _ in ranks.run(train)])
     print("generations", [number for number, _ in results], "restarts", ranks.restarts)
     print("kept", results[0][1] == before[0], results[1][1] == before[1])
     def fail(generation):
@@ -50,5 +51,6 @@ def test_a_rank_is_restarted_by_ray():
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "generations [2, 2] restarts 1" in done.stdout, done.stdout
+    assert "again [3, 3]" in done.stdout
     assert "kept True False" in done.stdout
     assert "raised" in done.stdout

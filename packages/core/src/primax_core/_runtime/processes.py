@@ -219,7 +219,7 @@ class Member:
         return sorted(self._client().get_live_nodes(list(range(self.num_processes))))
 
     def reached_sync_point(self, step: int) -> bool:
-        """Whether all members have a notice of preemption, and agreed on this step to stop at.
+        """Return True at the step at which all members stop, after a notice of preemption.
 
         The notice is a SIGTERM to any of them, after which a process goes on.
         """
@@ -312,7 +312,7 @@ def join(
 
 
 def forget() -> None:
-    """Drop the clients, and everything cached with them. Their arrays cannot be used any more."""
+    """Drop the clients, and everything cached with them. Their arrays are lost."""
     plugins.joined.clear()
     plugins.plugin_options.clear()
     if _devices._clients:

@@ -1,4 +1,4 @@
-"""Which processes compute together, from the environment that their launcher made."""
+"""Detection of the processes that compute together, from their launcher's environment."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def open_mpi(env: Environment) -> Place | None:
     local = _optional(env, "OMPI_COMM_WORLD_LOCAL_RANK")
     uri = env.get("OMPI_MCA_orte_hnp_uri")
     if uri is not None:  # until 4.1: job.0;tcp://address,address:port
-        found = re.search(r"//([^:,;]+)", uri)
-        if found is None:
+        match = re.search(r"//([^:,;]+)", uri)
+        if match is None:
             raise Incomplete(f"OMPI_MCA_orte_hnp_uri={uri!r} names no address")
-        host, job = found[1], int(uri.split(".")[0])
+        host, job = match[1], int(uri.split(".")[0])
     elif _optional(env, "OMPI_COMM_WORLD_LOCAL_SIZE") == n:
         host, job = "127.0.0.1", sum(map(ord, env.get("PMIX_NAMESPACE", "")))
     else:

@@ -154,6 +154,10 @@ class Contact:
             )
             return self._complete >= self.generation
 
+    def is_running(self) -> bool:
+        """Return True if the generation has begun and not all processes have finished it."""
+        return self._go is not None and self._complete < self.generation
+
     def failure(self) -> ProcessFailure | None:
         """The error that names the dead ranks, or ``None`` if the generation goes on."""
         if self.ended.is_set():

@@ -38,7 +38,7 @@ class Timeouts:
 
 @dataclass
 class Joined:
-    """What this process has, while it computes with others."""
+    """State of this process while it computes with others."""
 
     place: Place
     contact: Contact
@@ -118,7 +118,7 @@ _joined: Joined | None = None
 
 
 def joined() -> Joined | None:
-    """What :func:`initialize` has made, or ``None``."""
+    """The state that :func:`initialize` created, or ``None``."""
     return _joined
 
 
@@ -135,7 +135,7 @@ def member() -> core.Member | None:
 
 
 def is_initialized() -> bool:
-    """Whether :func:`initialize` has been called, and :func:`shutdown` has not since.
+    """Return True between :func:`initialize` and :func:`shutdown`.
 
     >>> from primax_distributed import processes
     >>> processes.is_initialized()
@@ -294,12 +294,12 @@ def _place(address: str | None, n: int | None, rank: int | None, method: str | N
     if address is not None and n is not None and rank is not None and method is None:
         place = Place(address, n, rank, None, "arguments")
     else:
-        found = _found(address, n, rank, method)
+        detected = _detected(address, n, rank, method)
         place = dataclasses.replace(
-            found,
-            address=found.address if address is None else address,
-            num_processes=found.num_processes if n is None else n,
-            rank=found.rank if rank is None else rank,
+            detected,
+            address=detected.address if address is None else address,
+            num_processes=detected.num_processes if n is None else n,
+            rank=detected.rank if rank is None else rank,
         )
     if place.num_processes < 1:
         raise ValueError(f"num_processes must be at least 1, got {place.num_processes}")
@@ -312,17 +312,17 @@ def _place(address: str | None, n: int | None, rank: int | None, method: str | N
     return place
 
 
-def _found(address: str | None, n: int | None, rank: int | None, method: str | None) -> Place:
+def _detected(address: str | None, n: int | None, rank: int | None, method: str | None) -> Place:
     arguments = {"coordinator_address": address, "num_processes": n, "process_id": rank}
-    given = [name for name, value in arguments.items() if value is not None]
+    present = [name for name, value in arguments.items() if value is not None]
     try:
         return detect(method)
     except JoinError as e:
-        if not given:
+        if not present:
             raise
-        missing = [name for name in arguments if name not in given]
+        missing = [name for name in arguments if name not in present]
         raise ValueError(
-            f"{' and '.join(given)} given, but not {' and '.join(missing)}, and the environment "
+            f"{' and '.join(present)} given, but not {' and '.join(missing)}, and the environment "
             f"does not say the rest: {e}"
         ) from None
 
@@ -353,7 +353,7 @@ def _plugin_options(local_device_ids: Any, partition: int | None) -> dict[str, A
 
 
 def shutdown() -> None:
-    """Leave the other processes. Arrays of before cannot be used any more.
+    """Leave the other processes. Existing arrays are lost.
 
     Rank 0 waits for the others, up to ``shutdown_timeout_seconds``. It happens by itself at the
     exit of the process. Without :func:`initialize` it does nothing.
