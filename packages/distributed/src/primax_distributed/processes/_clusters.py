@@ -72,7 +72,8 @@ def open_mpi(env: Environment) -> Place | None:
         match = re.search(r"//([^:,;]+)", uri)
         if match is None:
             raise Incomplete(f"OMPI_MCA_orte_hnp_uri={uri!r} names no address")
-        host, job = match[1], int(uri.split(".")[0])
+        number = int(uri.split(".")[0])
+        host, job = match[1], number + (number >> 16)  # the lower bits may all be 0
     elif _optional(env, "OMPI_COMM_WORLD_LOCAL_SIZE") == n:
         host, job = "127.0.0.1", sum(map(ord, env.get("PMIX_NAMESPACE", "")))
     else:
