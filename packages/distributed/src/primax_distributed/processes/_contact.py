@@ -27,8 +27,10 @@ class Contact:
       freeze: seconds of silence of the coordinator after which it counts as dead.
       host_rank: the rank whose process runs the coordinator, or ``None`` for a launcher.
       report: returns ``(programs begun, where the main thread is)`` for the others.
-      on_end: called in the thread that listens, when the generation has ended.
-      on_late: called there with ``[[rank, programs begun, where], ...]`` of ranks that are late.
+      on_late: called in that thread with ``[[rank, programs begun, where], ...]`` of late ranks.
+
+    Attributes:
+      on_end: called in that thread when the generation has ended.
 
     Raises:
       JoinError: no coordinator answers.
@@ -38,12 +40,12 @@ class Contact:
         self, address: str, rank: int, num_processes: int, *, patience: float = 300,
         freeze: float = 8, host_rank: int | None = 0,
         report: Callable[[], tuple[int, str]] = lambda: (0, ""),
-        on_end: Callable[[], None] = lambda: None,
         on_late: Callable[[list[list[Any]]], None] = lambda late: None,
     ):  # fmt: skip
         self.address, self.rank, self.num_processes = address, rank, num_processes
         self._patience, self._freeze, self._host_rank = patience, freeze, host_rank
-        self._report, self._on_end, self._on_late = report, on_end, on_late
+        self._report, self._on_late = report, on_late
+        self.on_end: Callable[[], None] = lambda: None
         self._deadline = time.monotonic() + patience
         self._lines = Lines()
         self._socket = self._connect(*split_address(address))
@@ -220,7 +222,7 @@ class Contact:
             self.ended.set()
             self._changed.notify_all()
         _log.error("rank %d: %s", self.rank, text)
-        self._on_end()
+        self.on_end()
 
     def _receive(self, message: Message) -> None:
         ended = False
@@ -244,6 +246,6 @@ class Contact:
                 self._complete = int(message["complete"])
             self._changed.notify_all()
         if ended:
-            self._on_end()
+            self.on_end()
         if "late" in message:
             self._on_late(message["late"])

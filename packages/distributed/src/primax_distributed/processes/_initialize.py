@@ -256,22 +256,18 @@ def _start(
             late=timeouts.late, heartbeat=timeouts.heartbeat, **mtls,
         )  # fmt: skip
     counts = Counts()
-
-    def on_end() -> None:
-        this.end_collectives()
-
     try:
         contact = Contact(
             place.address, place.rank, place.num_processes, patience=timeouts.initialization,
             freeze=timeouts.freeze, host_rank=None if place.supervised else 0,
-            report=counts.report, on_end=on_end,
-            on_late=lambda late: counts.tell(place.rank, late),
+            report=counts.report, on_late=lambda late: counts.tell(place.rank, late),
         )  # fmt: skip
     except BaseException:
         if coordinator is not None:
             coordinator.close()
         raise
     this = Joined(place, contact, counts, coordinator, timeouts, mtls, plugin_options)
+    contact.on_end = this.end_collectives
     return this
 
 
