@@ -286,6 +286,15 @@ def on_forget(callback: Callable[[], None]) -> Callable[[], None]:
     return callback
 
 
+_keepers: list[Callable[[], Callable[[], None]]] = []
+
+
+def before_forgetting(keep: Callable[[], Callable[[], None]]) -> Callable[[], Callable[[], None]]:
+    """Register a function called while the old clients exist; what it returns is called after."""
+    _keepers.append(keep)
+    return keep
+
+
 def join(
     member: Member, *, local_devices: int | None = None, host: str | None = None,
     plugin_options: Mapping[str, Any] | None = None,
@@ -313,6 +322,7 @@ def join(
 
 def forget() -> None:
     """Drop the clients, and everything cached with them. Their arrays are lost."""
+    stores = [keep() for keep in _keepers] if _devices._clients else []
     plugins.joined.clear()
     plugins.plugin_options.clear()
     if _devices._clients:
@@ -331,6 +341,8 @@ def forget() -> None:
     for callback in _forgetters:
         callback()
     caches.clear_all()
+    for store in stores:
+        store()
     renew_keys()
     gc.collect()
     collect_garbage()
