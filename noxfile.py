@@ -360,6 +360,17 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def processes(session: nox.Session) -> None:
+    """Kill processes at random 20 times, and go through 50 generations; about 10 minutes."""
+    install(session, "primax-distributed", also=TEST_TOOLS)
+    folder = str(workspace.wheels()["primax-distributed"].folder / "tests" / "processes")
+    only = session.posargs or ["-k", "killed_at_random or many_generations"]
+    command = ["python", "-m", "pytest", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    long = {"PRIMAX_TEST_KILLS": "20", "PRIMAX_TEST_GENERATIONS": "50"}
+    session.run(*command, folder, *only, env={**TEST_ENV, **long})
+
+
+@nox.session
 def accuracy(session: nox.Session) -> None:
     """Compare functions with mpmath: ``nox -s accuracy -- --only exp gamma --points 1000``.
 

@@ -64,6 +64,8 @@ def test_classes_for_annotations():
 
 def test_modules():
     assert LINE in raised("import primax.experimental.mesh_utils")
+    assert LINE in raised("import primax.distributed")
+    assert LINE in raised("from primax.experimental import multihost_utils")
     make = "from primax.experimental import topologies as t\nt.make_mesh({}, (1,), ('x',))"
     assert LINE in raised(make.format("t.get_attached_topology()"))
 

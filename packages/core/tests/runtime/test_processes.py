@@ -266,10 +266,43 @@ def test_clients_of_left_generations_are_freed():
         assert int(re.search(r"alive (\d)", output)[1]) <= 2
 
 
+def test_survivors_do_not_compile_again():
+    outputs, statuses = together(
+        textwrap.dedent(GLOBAL)
+        + textwrap.dedent("""
+        from primax_core._lower import compile as compilation
+        compiled = []
+        original = compilation._compile_or_fetch
+        def counted(lowered, *args):
+            compiled.append(lowered.name)
+            return original(lowered, *args)
+        compilation._compile_or_fetch = counted
+        for number in range(3):
+            m = member(number)
+            core.join(m, host="127.0.0.1")
+            core.connect_devices(m)
+            print(float(global_sum()), float(pc.jit(lambda x: x * 3)(np.float32(2))), len(compiled))
+            m.leave()
+    """),
+        generations=3,
+    )
+    assert statuses == [0, 0], outputs
+    for output in outputs:
+        numbers = re.findall(r"15.0 6.0 (\d+)", output)
+        assert len(numbers) == 3 and len(set(numbers)) == 1 and numbers[0] != "0", output
+
+
 def test_bad_arguments():
     from primax_core.extend import processes as core
 
     with pytest.raises(ValueError, match="number of processes must be at least 1, got 0"):
         core.Service("127.0.0.1:1", 0)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RuntimeError, match=f"cannot listen on 127.0.0.1:{port}: .* in use"):
+            core.Service(f"127.0.0.1:{port}", 1)
+    for address in (":1234", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:0"):
+        with pytest.raises(ValueError, match="is no address to listen on: write host:port"):
+            core.Service(address, 1)
     with pytest.raises(ValueError, match="must be from 0 to 1, got 2"):
         core.Member("127.0.0.1:1", 2, 2)

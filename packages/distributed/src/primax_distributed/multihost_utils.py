@@ -46,7 +46,7 @@ class ProcessFailureError(ProcessFailure):
         super().__init__(message or f"devices failed: {sorted(failed_devices, key=lambda d: d.id)}")
         self.failed_devices = failed_devices
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.failed_devices, *self.args)
 
 
@@ -134,7 +134,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"{sources.tolist()}"
         )
     source = int(sources[0])
-    return tree.map(lambda x: _gathered(_host_value(x), mesh)[source].copy(), in_tree)
+    return tree.map(lambda x: np.array(_gathered(_host_value(x), mesh)[source]), in_tree)
 
 
 def sync_global_devices(name: str) -> None:
@@ -174,7 +174,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether all processes stop at this step, because one of them has to end soon.
+    """Return True at the step at which all processes stop, because one has to end soon.
 
     A batch system sends SIGTERM before it ends a process. The processes then agree on a step that
     none of them has begun, and there this function is true in all of them, to save a checkpoint.

@@ -142,7 +142,7 @@ class Launcher:
 
 
 def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process whose connection closed ends by itself."""
+    """Return True if a process whose connection closed ends by itself."""
     try:
         process.wait(1)
     except subprocess.TimeoutExpired:
@@ -183,14 +183,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-m", "--module", action="store_true", help="the script is a module name")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    given = parser.parse_args(arguments)
-    if given.num_processes < 1:
-        parser.error(f"-n must be at least 1, got {given.num_processes}")
-    command = [sys.executable, *(["-m"] if given.module else []), given.script, *given.arguments]
+    options = parser.parse_args(arguments)
+    if options.num_processes < 1:
+        parser.error(f"-n must be at least 1, got {options.num_processes}")
+    command = [
+        sys.executable,
+        *(["-m"] if options.module else []),
+        options.script,
+        *options.arguments,
+    ]
     launcher = Launcher(
-        command, given.num_processes, max_restarts=given.max_restarts, grace=given.grace,
-        freeze=given.freeze_timeout, late=given.late_after, patience=given.join_timeout,
-        devices=given.devices,
+        command, options.num_processes, max_restarts=options.max_restarts, grace=options.grace,
+        freeze=options.freeze_timeout, late=options.late_after, patience=options.join_timeout,
+        devices=options.devices,
     )  # fmt: skip
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, frame: launcher.stop(n))

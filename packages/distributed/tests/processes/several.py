@@ -76,6 +76,7 @@ def together(
         for p in ranks:
             if p.poll() is None:
                 p.kill()
+            if p.stdout is not None and not p.stdout.closed:
                 p.communicate()
     return outputs, [p.returncode for p in ranks]
 

@@ -1,4 +1,4 @@
-"""Which processes compute together, from the variables of each launcher."""
+"""Detection of processes from the variables of each launcher."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ folder = sys.argv[1]
 path = os.path.join(folder, "checkpoint")
 
 def once(name):
-    # Whether nobody has done this before, in any generation.
+    # True for the first process that asks, in any generation.
     try:
         os.close(os.open(os.path.join(folder, name), os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -216,3 +216,18 @@ def test_signals_have_names():
 
     assert _ended(-signal.SIGKILL) == "was ended by SIGKILL" and _exit_status(-9) == 137
     assert _ended(3) == "ended with status 3" and _exit_status(3) == 3
+
+
+def test_two_loops_are_two_generations(tmp_path):
+    output, status = launch(
+        """
+for _ in range(2):
+    for generation in processes.generations():
+        with generation:
+            collective()
+            print("number", generation.number, flush=True)
+""",
+        str(tmp_path),
+    )
+    assert status == 0, output
+    assert sorted(re.findall(r"number (\d)", output)) == ["1", "1", "2", "2"]

@@ -25,8 +25,7 @@ print(m.process_allgather({"a": x, "b": 2.5 + rank}))
 print(m.process_allgather([x, 3.0 + rank], tiled=True))
 print(m.process_allgather(np.array([True, False])).tolist())
 print(m.process_allgather(np.ones((0, 2), np.float32), tiled=True).shape)
-print(m.process_allgather(np.ones(2, ml_dtypes.bfloat16)).dtype)
-print(m.process_allgather(np.ones(2)).dtype)
+print(*(m.process_allgather(np.ones(2, d)).dtype for d in (ml_dtypes.bfloat16, np.float64)))
 print(m.broadcast_one_to_all({"a": x, "c": np.array([True, rank == 0])}))
 print(m.broadcast_one_to_all(x, is_source=rank == 1))
 print(attempt(lambda: m.broadcast_one_to_all(x, is_source=True)))
@@ -70,7 +69,7 @@ print(attempt(lambda: m.host_local_array_to_global_array(local, mesh, None)))
     )
     assert statuses == [0, 0], outputs
     for output in outputs:
-        assert "(8, 2) (4, 2) PartitionSpec('x'" in output
+        assert "(8, 2) (4, 2) " in output and "('x'" in output
         assert "True True" in output
         assert "[[0.0, 1.0], [2.0, 3.0]" in output and "[16.0, 17.0]]" in output
         assert "is gathered with tiled=True only" in output

@@ -138,6 +138,7 @@ if TYPE_CHECKING:
     from . import api_util as api_util
     from . import core as core
     from . import debug as debug
+    from . import distributed as distributed
     from . import example_libraries as example_libraries
     from . import experimental as experimental
     from . import export as export

@@ -34,10 +34,12 @@ EXPERIMENTAL: Final = ("layout", "serialize_executable")
 """Modules of the core that appear below ``primax.experimental``."""
 
 OPTIONAL: Final = {
+    "distributed": "primax_distributed.processes",
     "example_libraries": "primax_nn.example_libraries",
     "experimental.checkify": "primax_interpreters.checkify",
     "experimental.jet": "primax_interpreters.jet",
     "experimental.mesh_utils": "primax_distributed.mesh_utils",
+    "experimental.multihost_utils": "primax_distributed.multihost_utils",
     "experimental.sparse": "primax_scipy.experimental.sparse",
     "image": "primax_numpy.image",
     "insight": "primax_interpreters.insight",

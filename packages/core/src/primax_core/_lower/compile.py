@@ -217,7 +217,9 @@ def compile_module(
             digest = lowered.digest()
 
         def make() -> Loaded:
-            new = _compile_or_fetch(lowered, digest, devs, options)
+            new = _load_carried(digest, devs, compiler_options, options) if carried else None
+            if new is None:
+                new = _compile_or_fetch(lowered, digest, devs, options)
             _loaded[digest, devs, compiler_options] = new
             return new
 
@@ -230,6 +232,32 @@ def compile_module(
 
 
 _flights: Final = SingleFlight()
+
+carried: Final[dict[tuple, bytes]] = {}
+"""Serialized executables of the generation of processes before this one; see ``carried.py``."""
+caches.register(carried.clear)
+
+
+def carried_key(digest: bytes, devs: tuple, compiler_options: tuple) -> tuple:
+    """Key of an executable that is the same in the next generation."""
+    client = devs[0].client
+    everyone = len(client.devices())
+    return digest, tuple(d.id for d in devs), compiler_options, client.process_index(), everyone
+
+
+def loaded_executables() -> list[tuple[tuple, Loaded]]:
+    """The loaded executables, by the digest of the module, the devices and compiler options."""
+    return list(_loaded.items())
+
+
+def _load_carried(digest: bytes, devs: tuple, compiler_options: tuple, options) -> Loaded | None:
+    blob = carried.get(carried_key(digest, devs, compiler_options))
+    if blob is None:
+        return None
+    try:
+        return Loaded(devs[0].client.deserialize_executable(blob, devs, options), from_bytes=True)
+    except Exception:  # it is compiled instead
+        return None
 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")

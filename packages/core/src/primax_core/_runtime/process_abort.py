@@ -3,7 +3,7 @@
 jaxlib's collectives on CPUs (gloo) notice a closed connection in milliseconds, but wait without end
 for a frozen process, and for 30 to 150 seconds for one that died while connections were made.
 They make their connections through keys of the coordination service and through TCP sockets, so
-whoever knows of the death can end each of these waits: missing keys get a value that is no
+each of these waits can be ended from outside: missing keys get a value that is no
 address, listening sockets get the connection that they wait for, and connections are shut down.
 Then the operations that waited raise an error, and their threads end.
 """
@@ -113,7 +113,7 @@ def _shut_down(ports: set[int]) -> Iterator[int]:
     """Shut down the connections to or from these ports; yield the ports that listen here."""
     try:
         descriptors = os.listdir("/proc/self/fd")
-    except OSError:  # not Linux: whoever waits is killed after the grace time
+    except OSError:  # not Linux: a process that waits is killed after the grace time
         return
     for descriptor in descriptors:
         connection = _socket_of(int(descriptor))

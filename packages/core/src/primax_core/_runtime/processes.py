@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
+import socket
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
@@ -65,6 +66,10 @@ class Service:
       register: seconds within which all members must connect.
       shutdown: seconds that :meth:`end` waits for members that have not left.
       mtls: paths of certificates (``mtls_cert_file`` ...), with jaxlib 0.11 or newer.
+
+    Raises:
+      ValueError: the address is none.
+      RuntimeError: it cannot be listened on.
     """
 
     def __init__(
@@ -74,22 +79,36 @@ class Service:
         _check_number(num_processes)
         self.address = address
         self.num_processes = num_processes
-        try:
-            self._raw = distributed_service(
-                address, num_processes, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
-                cluster_register_timeout=register, **mtls,
-            )  # fmt: skip
-        except JaxRuntimeError as e:
-            raise RuntimeError(
-                f"the coordination service cannot listen on {address}: {first_line(e)}. Another "
-                "program may use the port: choose another one."
-            ) from e
+        _check_listens(address)
+        self._raw = distributed_service(
+            address, num_processes, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
+            cluster_register_timeout=register, **mtls,
+        )  # fmt: skip
 
     def end(self) -> None:
         """End the service. Members must have left before."""
         raw, self._raw = self._raw, None
         if raw is not None:
             raw.shutdown()
+
+
+def _check_listens(address: str) -> None:
+    """Raise an error where jaxlib would end the process: it cannot listen on the address."""
+    host, colon, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(
+            f"{address!r} is no address to listen on: write host:port, or [::]:port for all "
+            "interfaces"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, int(port)), family=family).close()
+    except OSError as e:
+        raise RuntimeError(
+            f"the coordination service cannot listen on {address}: {e.strerror or e}. Another "
+            "program may use the port: choose another one."
+        ) from e
 
 
 def _check_number(n: int) -> None:
@@ -150,7 +169,8 @@ class Member:
           TimeoutError: no member did so within ``seconds``.
         """
         try:
-            return self._client().blocking_key_value_get(key, max(1, int(seconds * 1000)))
+            value: str = self._client().blocking_key_value_get(key, max(1, int(seconds * 1000)))
+            return value
         except JaxRuntimeError as e:
             if "DEADLINE_EXCEEDED" in str(e):
                 raise TimeoutError(
@@ -161,7 +181,8 @@ class Member:
     def peek(self, key: str) -> str | None:
         """The value of a key, or ``None`` if it has none yet."""
         try:
-            return self._client().key_value_try_get(key)
+            value: str = self._client().key_value_try_get(key)
+            return value
         except JaxRuntimeError as e:
             if "NOT_FOUND" in str(e):
                 return None
@@ -198,14 +219,14 @@ class Member:
         return sorted(self._client().get_live_nodes(list(range(self.num_processes))))
 
     def reached_sync_point(self, step: int) -> bool:
-        """Whether all members have a notice of preemption, and agreed on this step to stop at.
+        """Return True at the step at which all members stop, after a notice of preemption.
 
         The notice is a SIGTERM to any of them, after which a process goes on.
         """
         manager = getattr(self, "_preemption", None)
         if manager is None:
             manager = self._preemption = self.watch_preemption()
-        return manager.reached_sync_point(step)
+        return bool(manager.reached_sync_point(step))
 
     def watch_preemption(self) -> Any:
         """Begin to wait for notices of preemption; called in all members."""
@@ -265,6 +286,15 @@ def on_forget(callback: Callable[[], None]) -> Callable[[], None]:
     return callback
 
 
+_keepers: list[Callable[[], Callable[[], None]]] = []
+
+
+def before_forgetting(keep: Callable[[], Callable[[], None]]) -> Callable[[], Callable[[], None]]:
+    """Register a function called while the old clients exist; what it returns is called after."""
+    _keepers.append(keep)
+    return keep
+
+
 def join(
     member: Member, *, local_devices: int | None = None, host: str | None = None,
     plugin_options: Mapping[str, Any] | None = None,
@@ -291,7 +321,8 @@ def join(
 
 
 def forget() -> None:
-    """Drop the clients, and everything cached with them. Their arrays cannot be used any more."""
+    """Drop the clients, and everything cached with them. Their arrays are lost."""
+    stores = [keep() for keep in _keepers] if _devices._clients else []
     plugins.joined.clear()
     plugins.plugin_options.clear()
     if _devices._clients:
@@ -310,6 +341,8 @@ def forget() -> None:
     for callback in _forgetters:
         callback()
     caches.clear_all()
+    for store in stores:
+        store()
     renew_keys()
     gc.collect()
     collect_garbage()
@@ -353,10 +386,11 @@ def _lose_arrays() -> None:
     specs: dict[Any, _LostSpec] = {}
     for x in gc.get_objects():
         if type(x) is _array.ArrayImpl and hasattr(x, "_buf") and x._buf is not _LOST:
-            spec: Any = x._spec
+            array: Any = x
+            spec = array._spec
             if spec not in specs:
                 specs[spec] = _LostSpec(spec)
-            x._buf, x._spec = _LOST, specs[spec]
+            array._buf, array._spec = _LOST, specs[spec]
 
 
 _left: Final[weakref.WeakSet[Any]] = weakref.WeakSet()

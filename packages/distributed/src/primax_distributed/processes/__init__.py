@@ -5,5 +5,6 @@ from ._generations import Generation as Generation, generations as generations
 from ._initialize import (
     initialize as initialize,
     is_initialized as is_initialized,
+    member as member,
     shutdown as shutdown,
 )

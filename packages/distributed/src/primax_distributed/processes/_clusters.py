@@ -1,4 +1,4 @@
-"""Which processes compute together, from the environment that their launcher made."""
+"""Detection of the processes that compute together, from their launcher's environment."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ def open_mpi(env: Environment) -> Place | None:
     local = _optional(env, "OMPI_COMM_WORLD_LOCAL_RANK")
     uri = env.get("OMPI_MCA_orte_hnp_uri")
     if uri is not None:  # until 4.1: job.0;tcp://address,address:port
-        found = re.search(r"//([^:,;]+)", uri)
-        if found is None:
+        match = re.search(r"//([^:,;]+)", uri)
+        if match is None:
             raise Incomplete(f"OMPI_MCA_orte_hnp_uri={uri!r} names no address")
-        host, job = found[1], int(uri.split(".")[0])
+        number = int(uri.split(".")[0])
+        host, job = match[1], number + (number >> 16)  # the lower bits may all be 0
     elif _optional(env, "OMPI_COMM_WORLD_LOCAL_SIZE") == n:
         host, job = "127.0.0.1", sum(map(ord, env.get("PMIX_NAMESPACE", "")))
     else:
@@ -89,7 +90,7 @@ def open_mpi(env: Environment) -> Place | None:
 def mpi4py(env: Environment) -> Place | None:
     """Any MPI, by the package mpi4py. It starts MPI, so it is used only where it is named."""
     try:
-        from mpi4py import MPI
+        from mpi4py import MPI  # type: ignore[import-not-found]
     except ImportError:
         return None
     world: Any = MPI.COMM_WORLD

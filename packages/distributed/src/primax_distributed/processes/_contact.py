@@ -27,8 +27,10 @@ class Contact:
       freeze: seconds of silence of the coordinator after which it counts as dead.
       host_rank: the rank whose process runs the coordinator, or ``None`` for a launcher.
       report: returns ``(programs begun, where the main thread is)`` for the others.
-      on_end: called in the thread that listens, when the generation has ended.
-      on_late: called there with ``[[rank, programs begun, where], ...]`` of ranks that are late.
+      on_late: called in that thread with ``[[rank, programs begun, where], ...]`` of late ranks.
+
+    Attributes:
+      on_end: called in that thread when the generation has ended.
 
     Raises:
       JoinError: no coordinator answers.
@@ -38,12 +40,12 @@ class Contact:
         self, address: str, rank: int, num_processes: int, *, patience: float = 300,
         freeze: float = 8, host_rank: int | None = 0,
         report: Callable[[], tuple[int, str]] = lambda: (0, ""),
-        on_end: Callable[[], None] = lambda: None,
         on_late: Callable[[list[list[Any]]], None] = lambda late: None,
     ):  # fmt: skip
         self.address, self.rank, self.num_processes = address, rank, num_processes
         self._patience, self._freeze, self._host_rank = patience, freeze, host_rank
-        self._report, self._on_end, self._on_late = report, on_end, on_late
+        self._report, self._on_late = report, on_late
+        self.on_end: Callable[[], None] = lambda: None
         self._deadline = time.monotonic() + patience
         self._lines = Lines()
         self._socket = self._connect(*split_address(address))
@@ -129,10 +131,14 @@ class Contact:
         with self._changed:
             # The coordinator tells who is missing; this is for the case that it does not.
             self._changed.wait_for(self._answered, self._patience + self._freeze)
-            if self._go is not None:
-                return self._go
+            go = self._admission()
+            if go is not None:
+                return go
             why = self._refusal or self._lost or f"no answer within {self._patience:g} s"
         raise JoinError(f"rank {self.rank} cannot join the processes at {self.address}: {why}")
+
+    def _admission(self) -> tuple[str, int] | None:
+        return self._go
 
     def _answered(self) -> bool:
         return (self._go or self._refusal or self._lost) is not None
@@ -149,6 +155,10 @@ class Contact:
                 lambda: self._complete >= self.generation or self.ended.is_set() or self._lost
             )
             return self._complete >= self.generation
+
+    def is_running(self) -> bool:
+        """Return True if the generation has begun and not all processes have finished it."""
+        return self._go is not None and self._complete < self.generation
 
     def failure(self) -> ProcessFailure | None:
         """The error that names the dead ranks, or ``None`` if the generation goes on."""
@@ -212,7 +222,7 @@ class Contact:
             self.ended.set()
             self._changed.notify_all()
         _log.error("rank %d: %s", self.rank, text)
-        self._on_end()
+        self.on_end()
 
     def _receive(self, message: Message) -> None:
         ended = False
@@ -236,6 +246,6 @@ class Contact:
                 self._complete = int(message["complete"])
             self._changed.notify_all()
         if ended:
-            self._on_end()
+            self.on_end()
         if "late" in message:
             self._on_late(message["late"])

@@ -2,7 +2,7 @@
 
 It listens at the one address that all processes know. Each process keeps a connection to it, over
 which it says every second that it lives and how many programs it has begun. A connection that
-closes is a death, and one that is silent is a freeze; the others are told at once.
+closes is a death, and one that is silent is a freeze; the others receive the news at once.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Coordinator:
       bind: host and port to listen on; port 0 for any free one.
       host: name or address by which the processes reach this one.
       restarts: begin a new generation after a death, when all ranks are there again; otherwise
-        the survivors are told, and no process may join any more.
+        no process can join after a death.
       patience: seconds for all processes to come.
       freeze: seconds of silence after which a process counts as frozen.
       grace: seconds for survivors to leave a generation that has ended.
-      late: seconds after which those who wait are told of the rank that has not come.
+      late: seconds after which a rank that has not come is reported to the others.
       on_lost: called with the rank that a supervisor has to end and restart, and the reason.
       service: further arguments of the coordination services.
 
@@ -76,7 +76,7 @@ class Coordinator:
         self.port: int = self._listener.getsockname()[1]
         self.num_processes = num_processes
         self.generation = 0
-        self.failure: str | None = None  # why no process may join any more
+        self.failure: str | None = None  # why no process can join
         self._restarts, self._patience, self._freeze = restarts, patience, freeze
         self._grace, self._late = grace, late
         self._on_lost, self._service_options = on_lost, service
@@ -96,7 +96,7 @@ class Coordinator:
 
     @property
     def address(self) -> str:
-        """Where processes connect."""
+        """The address to which processes connect."""
         return joined_address(self.host, self.port)
 
     def members(self) -> list[int]:
@@ -213,15 +213,30 @@ class Coordinator:
         if not self._full() or any(p.state != "waiting" for p in self._peers.values()):
             return
         _end(self._service)
-        port = free_port(self._bind_host)
-        listen = joined_address(self._bind_host, port)
-        self._service = Service(listen, self.num_processes, **self._service_options)
+        try:
+            port = self._begin_service()
+        except (RuntimeError, ValueError, OSError) as e:
+            self._fail(f"the coordination service cannot start: {e}")
+            return
         self.generation += 1
         self._ended_at = self._waiting_since = None
         now = time.monotonic()
         for peer in self._peers.values():
             peer.state, peer.begun, peer.begun_since, peer.late_told = "running", 0, now, -1
         self._broadcast({"go": joined_address(self.host, port), "generation": self.generation})
+
+    def _begin_service(self) -> int:
+        host = self._bind_host or ("::" if socket.has_dualstack_ipv6() else "0.0.0.0")
+        for attempt in range(5):
+            port = free_port(self._bind_host)
+            try:
+                address = joined_address(host, port)
+                self._service = Service(address, self.num_processes, **self._service_options)
+                return port
+            except RuntimeError:  # another program has taken the port in the meantime
+                if attempt == 4:
+                    raise
+        raise AssertionError("unreachable")
 
     def _closed(self, peer: Peer, why: str) -> None:
         """A connection ended without a farewell: its process died."""
@@ -242,7 +257,7 @@ class Coordinator:
         self._broadcast({"dead": rank, "why": why, "generation": self.generation})
 
     def _fail(self, text: str) -> None:
-        """No process may join any more; those that wait are refused."""
+        """Refuse the processes that wait, and all that come later."""
         self.failure = text
         for peer in [p for p in self._peers.values() if p.state == "waiting"]:
             self._refuse(peer, text)
@@ -300,7 +315,7 @@ class Coordinator:
         running = [p for p in self._peers.values() if p.state in ("running", "done")]
         most = max((p.begun for p in running), default=0)
         late = [
-            [p.rank, p.begun, p.where]
+            (p.rank, p.begun, p.where)
             for p in running
             if p.begun < most and now - p.begun_since > self._late
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
 class JoinError(RuntimeError):
@@ -22,7 +23,7 @@ class ProcessFailure(RuntimeError):
         self.reasons = dict(reasons or {})
         self.ranks = tuple(sorted(self.reasons))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.reasons)
 
 

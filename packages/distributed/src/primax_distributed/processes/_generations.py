@@ -91,7 +91,7 @@ def generations() -> Iterator[Generation]:
     this = joined()
     if this is None:
         this = start()
-    number = this.contact.generation if this.member is not None else 0
+    number = this.contact.generation if this.contact.is_running() else 0
     while True:
         if not number:
             number = _enter(this)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import functools
 import sys
 import threading
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ class Timeouts:
 
 @dataclass
 class Joined:
-    """What this process has, while it computes with others."""
+    """State of this process while it computes with others."""
 
     place: Place
     contact: Contact
@@ -117,12 +118,24 @@ _joined: Joined | None = None
 
 
 def joined() -> Joined | None:
-    """What :func:`initialize` has made, or ``None``."""
+    """The state that :func:`initialize` created, or ``None``."""
     return _joined
 
 
+def member() -> core.Member | None:
+    """The key-value store and the barriers of this generation, or ``None`` before joining.
+
+    A :class:`primax_core.extend.processes.Member`, for libraries.
+
+    >>> from primax_distributed import processes
+    >>> processes.member() is None
+    True
+    """
+    return None if _joined is None else _joined.member
+
+
 def is_initialized() -> bool:
-    """Whether :func:`initialize` has been called, and :func:`shutdown` has not since.
+    """Return True between :func:`initialize` and :func:`shutdown`.
 
     >>> from primax_distributed import processes
     >>> processes.is_initialized()
@@ -229,7 +242,7 @@ def _keep(this: Joined) -> None:
     core.explain_failures(this.explain)
     core.watch_runs(this.counts.begin)
     _joined = this
-    atexit.register(_at_exit)
+    _register_exit()
 
 
 def _start(
@@ -243,22 +256,18 @@ def _start(
             late=timeouts.late, heartbeat=timeouts.heartbeat, **mtls,
         )  # fmt: skip
     counts = Counts()
-
-    def on_end() -> None:
-        this.end_collectives()
-
     try:
         contact = Contact(
             place.address, place.rank, place.num_processes, patience=timeouts.initialization,
             freeze=timeouts.freeze, host_rank=None if place.supervised else 0,
-            report=counts.report, on_end=on_end,
-            on_late=lambda late: counts.tell(place.rank, late),
+            report=counts.report, on_late=lambda late: counts.tell(place.rank, late),
         )  # fmt: skip
     except BaseException:
         if coordinator is not None:
             coordinator.close()
         raise
     this = Joined(place, contact, counts, coordinator, timeouts, mtls, plugin_options)
+    contact.on_end = this.end_collectives
     return this
 
 
@@ -281,12 +290,12 @@ def _place(address: str | None, n: int | None, rank: int | None, method: str | N
     if address is not None and n is not None and rank is not None and method is None:
         place = Place(address, n, rank, None, "arguments")
     else:
-        found = _found(address, n, rank, method)
+        detected = _detected(address, n, rank, method)
         place = dataclasses.replace(
-            found,
-            address=found.address if address is None else address,
-            num_processes=found.num_processes if n is None else n,
-            rank=found.rank if rank is None else rank,
+            detected,
+            address=detected.address if address is None else address,
+            num_processes=detected.num_processes if n is None else n,
+            rank=detected.rank if rank is None else rank,
         )
     if place.num_processes < 1:
         raise ValueError(f"num_processes must be at least 1, got {place.num_processes}")
@@ -299,17 +308,17 @@ def _place(address: str | None, n: int | None, rank: int | None, method: str | N
     return place
 
 
-def _found(address: str | None, n: int | None, rank: int | None, method: str | None) -> Place:
+def _detected(address: str | None, n: int | None, rank: int | None, method: str | None) -> Place:
     arguments = {"coordinator_address": address, "num_processes": n, "process_id": rank}
-    given = [name for name, value in arguments.items() if value is not None]
+    present = [name for name, value in arguments.items() if value is not None]
     try:
         return detect(method)
     except JoinError as e:
-        if not given:
+        if not present:
             raise
-        missing = [name for name in arguments if name not in given]
+        missing = [name for name in arguments if name not in present]
         raise ValueError(
-            f"{' and '.join(given)} given, but not {' and '.join(missing)}, and the environment "
+            f"{' and '.join(present)} given, but not {' and '.join(missing)}, and the environment "
             f"does not say the rest: {e}"
         ) from None
 
@@ -340,7 +349,7 @@ def _plugin_options(local_device_ids: Any, partition: int | None) -> dict[str, A
 
 
 def shutdown() -> None:
-    """Leave the other processes. Arrays of before cannot be used any more.
+    """Leave the other processes. Existing arrays are lost.
 
     Rank 0 waits for the others, up to ``shutdown_timeout_seconds``. It happens by itself at the
     exit of the process. Without :func:`initialize` it does nothing.
@@ -357,7 +366,6 @@ def _shut_down(failed: str | None) -> None:
         this, _joined = _joined, None
         if this is None:
             return
-        atexit.unregister(_at_exit)
         core.explain_failures(None)
         core.watch_runs(None)
         this.leave()
@@ -366,6 +374,13 @@ def _shut_down(failed: str | None) -> None:
             # After a failure the others need only the time to hear of it.
             this.coordinator.close(3 if failed else this.timeouts.shutdown)
         core.forget()
+
+
+@functools.cache
+def _register_exit() -> None:
+    # Before the handlers of ``atexit``: one of the core ends all threads, also the coordinator's.
+    register = getattr(threading, "_register_atexit", atexit.register)
+    register(_at_exit)
 
 
 def _at_exit() -> None:

@@ -1,4 +1,4 @@
-"""Which process is late, told by counts of the programs that each has begun.
+"""Reports of late processes, by counts of the programs that each has begun.
 
 Processes that compute together begin the same programs in the same order. One that has begun fewer
 than the others for some seconds is late, and its coordinator tells the others where it is.
@@ -80,7 +80,7 @@ loader.py:34 in next_batch']
 
 
 def place_of(thread: int) -> str:
-    """Where a thread is: file, line, function and source of its innermost frame of the user."""
+    """File, line, function and source of the innermost frame of a thread outside of libraries."""
     frame: FrameType | None = sys._current_frames().get(thread)
     innermost = frame
     while frame is not None and _is_library(frame):

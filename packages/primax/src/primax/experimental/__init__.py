@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import hijax as hijax
     from . import jet as jet
     from . import mesh_utils as mesh_utils
+    from . import multihost_utils as multihost_utils
     from . import pjit as pjit
     from . import random as random
     from . import sparse as sparse
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from . import xla_metadata as xla_metadata
 
 _OWN = (
-    "checkify", "compilation_cache", "hijax", "jet", "mesh_utils", "pjit", "random", "sparse",
-    "topologies", "xla_metadata",
+    "checkify", "compilation_cache", "hijax", "jet", "mesh_utils", "multihost_utils", "pjit",
+    "random", "sparse", "topologies", "xla_metadata",
 )  # fmt: skip
 
 
