@@ -412,7 +412,7 @@ def test_custom_jvp():
         return lax.mul(p, x)
 
     @f.defjvp
-    def _(primals, tangents):
+    def _jvp(primals, tangents):
         return f(*primals), lax.mul(tangents[0], np.float32(3))  # without the placement
 
     assert types(lambda p, x: pc.jvp(lambda p: f(p, x), (p,), (p,)), F4, VX) == ["f32[4]{V:x}"] * 2
@@ -512,7 +512,11 @@ def test_values_are_computed():
     p = np.arange(4, dtype=np.float32)
     expected = 2 * p * np.cos(p * p)
     np.testing.assert_allclose(pc.jit(f)(p), expected, rtol=1e-5)
-    np.testing.assert_allclose(f(p), expected, rtol=1e-5)
+
+
+def test_the_type_of_an_array_has_the_placement_of_its_sharding():
+    out = pc.jit(lambda p: vary(p, "x"))(np.arange(4, dtype=np.float32))
+    assert pc.typeof(out).placement is unplaced  # on one device nothing is divided
 
 
 # Results that depend on a condition that varies

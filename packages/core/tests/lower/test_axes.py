@@ -29,10 +29,10 @@ def lowered(f, *avals):
 def collectives(f, *avals, **options):
     """The collectives in a lowered function: name and groups."""
     text = lowered(over_mesh(f, *avals, **options), *avals)
-    found = re.findall(
+    matches = re.findall(
         r"stablehlo\.(all_\w+|reduce_scatter|collective_permute)\"?.*?dense<(.*?)>", text
     )
-    return [(name, groups) for name, groups in found]
+    return [(name, groups) for name, groups in matches]
 
 
 # Axes and their owners

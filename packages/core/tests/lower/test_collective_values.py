@@ -35,8 +35,8 @@ def values(f, *args, **options):
 
 def over(axis, fun):
     """A reduction of the parts along an axis of the mesh, at each position."""
-    kept = fun(GRID, axis=axis, keepdims=True)
-    return np.broadcast_to(kept, GRID.shape).reshape(PARTS.shape)
+    reduced = fun(GRID, axis=axis, keepdims=True)
+    return np.broadcast_to(reduced, GRID.shape).reshape(PARTS.shape)
 
 
 @pytest.mark.parametrize("i, name", [(0, "x"), (1, "y")])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Placement(ABC):
-    """What a type says of the division of values over devices (``ShapedArray.placement``).
+    """The division of values over devices in a type (``ShapedArray.placement``).
 
     Instances are immutable, hashable and interned: equal placements must be the same object. A
     placement that says nothing is :data:`unplaced`.

@@ -66,11 +66,11 @@ def _marks(op: Any) -> Iterator[Any]:
 
 def _sharding_of(value: ir.Value[Any], meshes: dict[str, Any], everywhere: Sharding) -> Sharding:
     ndim = len(ir.RankedTensorType(value.type).shape)
-    found = _attribute_of(value)
-    if found is None:
+    attribute = _attribute_of(value)
+    if attribute is None:
         return everywhere
     dialect = sdy()
-    sharding = dialect.TensorShardingAttr(found)
+    sharding = dialect.TensorShardingAttr(attribute)
     name = ir.FlatSymbolRefAttr(sharding.mesh_or_ref).value
     axes = dialect.MeshAttr(meshes[name]).axes
     named = [(dialect.MeshAxisAttr(a).name, dialect.MeshAxisAttr(a).size) for a in axes]

@@ -99,27 +99,27 @@ class ExecutableShardings:
         """Shardings of the constants, arguments and results of jaxlib's executable."""
         const_avals = [physical(c.aval) for c in consts]
         used = range(len(self.ins)) if used_inputs is None else used_inputs
-        given = self.of_constants(consts) + [self.ins[i] for i in used]
+        known = self.of_constants(consts) + [self.ins[i] for i in used]
         avals = const_avals + [self.in_avals[i] for i in used]
-        given = self._completed(given, avals, raw.get_parameter_shardings)
+        known = self._completed(known, avals, raw.get_parameter_shardings)
         ins = [self.everywhere if s is None else s for s in self.ins]  # also unused arguments
         n = len(const_avals)
-        for i, s in zip(used, given[n:]):
+        for i, s in zip(used, known[n:]):
             ins[i] = s
-        return given[:n], ins, self._completed(self.outs, self.out_avals, raw.get_output_shardings)
+        return known[:n], ins, self._completed(self.outs, self.out_avals, raw.get_output_shardings)
 
     def _completed(
-        self, given: Sequence, avals: Sequence, ask: Callable[[], Any]
+        self, known: Sequence, avals: Sequence, ask: Callable[[], Any]
     ) -> list[Sharding]:
-        if None not in given:
-            return list(given)
+        if None not in known:
+            return list(known)
         n = self.everywhere.num_devices
         xla = [HloSharding.from_proto(p) for p in ask() or ()]
-        if len(xla) != len(given):  # XLA describes replicated values by nothing
-            xla = [HloSharding.replicate()] * len(given)
+        if len(xla) != len(known):  # XLA describes replicated values by nothing
+            xla = [HloSharding.replicate()] * len(known)
         return [
             self.everywhere._from_xla(Tiling.of_xla(x, a.ndim, n)) if s is None else s
-            for s, x, a in zip(given, xla, avals)
+            for s, x, a in zip(known, xla, avals)
         ]
 
 

@@ -36,11 +36,11 @@ def resharded(array: ArrayImpl, target: Sharding) -> ArrayImpl:
     array._check_alive()
     spec = array._spec
     ndim = spec.stored.ndim
-    wanted = spec_of(spec.aval, target, True)
+    result_spec = spec_of(spec.aval, target, True)
     if spec.sharding._devices == target._devices:
         if spec.layout is None and spec.sharding.is_equivalent_to(target, ndim):
-            return wanted.wrap(array._buf)
-        return wanted.wrap(_run(array, target)._buf)
+            return result_spec.wrap(array._buf)
+        return result_spec.wrap(_run(array, target)._buf)
     # The partitions keep the order of the source while the parts are exchanged.
     order = _positions(spec.sharding, target)[Tiling.of_xla(
         target._hlo_sharding(ndim), ndim, target.num_devices
@@ -48,7 +48,7 @@ def resharded(array: ArrayImpl, target: Sharding) -> ArrayImpl:
     tiles = order.shape[:-1]
     exchanged = _run(array, TiledSharding(spec.sharding._devices, Tiling(tiles, order)))
     reuse = _jax.ArrayCopySemantics.REUSE_INPUT
-    return wanted.wrap(_jax.reorder_shards(exchanged._buf, target._jaxlib(ndim), reuse))
+    return result_spec.wrap(_jax.reorder_shards(exchanged._buf, target._jaxlib(ndim), reuse))
 
 
 def _positions(source: Sharding, target: Sharding) -> np.ndarray:

@@ -141,5 +141,5 @@ class TiledSharding(Sharding):
 
 
 def _restored(devices, tiles, order, partial, memory_kind) -> TiledSharding:
-    found = [device_from_id(platform, i) for platform, i in devices]
-    return TiledSharding(found, Tiling(tiles, order, partial), memory_kind=memory_kind)
+    devs = [device_from_id(platform, i) for platform, i in devices]
+    return TiledSharding(devs, Tiling(tiles, order, partial), memory_kind=memory_kind)

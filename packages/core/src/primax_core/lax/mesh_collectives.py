@@ -39,18 +39,18 @@ def emit_all_reduce(
       index_groups: positions that are combined with each other; ``None`` for all.
     """
     dtype = ctx.in_avals[0].dtype
-    made = hlo.AllReduceOp(
+    op_with_body = hlo.AllReduceOp(
         [x.type], [x], matrix(ctx.axes.groups(names, index_groups)), channel_handle=channel(),
         use_global_device_ids=True,
     )  # fmt: skip
-    _combine(ctx, made, op, dtype)
-    return made.results[0]
+    _combine(ctx, op_with_body, op, dtype)
+    return op_with_body.results[0]
 
 
-def _combine(ctx: Any, made: Any, op: Callable[[Any, Any], Any], dtype: Any) -> None:
+def _combine(ctx: Any, op_with_body: Any, op: Callable[[Any, Any], Any], dtype: Any) -> None:
     """The body of a collective that reduces."""
     scalar = ShapedArray((), dtype)
-    block = made.computation.blocks.append(type_of(scalar), type_of(scalar))
+    block = op_with_body.computation.blocks.append(type_of(scalar), type_of(scalar))
     with ir.InsertionPoint(block):
         hlo.return_([ctx.call(op, *block.arguments, in_avals=[scalar, scalar])])
 
@@ -91,13 +91,13 @@ def _reduce_scatter(
     (aval,), (out,) = ctx.in_avals, ctx.out_avals
     shape = list(aval.shape)
     shape[scatter_dimension] //= axis_size
-    made = hlo.ReduceScatterOp(
+    op_with_body = hlo.ReduceScatterOp(
         tensor_type(tuple(shape), out.dtype), x, scatter_dimension,
         matrix(ctx.axes.groups(axis_name, axis_index_groups)), channel_handle=channel(),
         use_global_device_ids=True,
     )  # fmt: skip
-    _combine(ctx, made, add, out.dtype)
-    return made.result if tiled else _reshaped(made.result, out.shape, out.dtype)
+    _combine(ctx, op_with_body, add, out.dtype)
+    return op_with_body.result if tiled else _reshaped(op_with_body.result, out.shape, out.dtype)
 
 
 def _all_to_all(

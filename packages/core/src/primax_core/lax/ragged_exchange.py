@@ -195,7 +195,7 @@ def _exchanged(operand, output, input_offsets, send_sizes, output_offsets):
 
 
 def received(operand: Any, output: Any, start: Any, size: Any, put: Any) -> Any:
-    """What some indices of the axis receive from all.
+    """The arrays that some indices of the axis receive from all.
 
     Args:
       operand: ``[n, m, ...]``, the operands of all ``n`` senders.

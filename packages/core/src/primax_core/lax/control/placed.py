@@ -94,11 +94,11 @@ def with_common_carry(
             return leaves, avals, bodies
         if not automatic and any(o.placement is not a.placement for o, a in zip(outs, avals)):
             return leaves, avals, bodies
-        wanted = [joined(which, [a, o]) for a, o in zip(avals, outs)]
-        if all(w is a for w, a in zip(wanted, avals)):
-            return leaves, avals, (condition, with_results(body, [*wanted, *outs[n:]]))
-        leaves = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, wanted)]
-        avals, automatic = wanted, True
+        common = [joined(which, [a, o]) for a, o in zip(avals, outs)]
+        if all(w is a for w, a in zip(common, avals)):
+            return leaves, avals, (condition, with_results(body, [*common, *outs[n:]]))
+        leaves = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, common)]
+        avals, automatic = common, True
         bodies = trace(avals)
 
 
@@ -115,8 +115,8 @@ def with_common_results(
     automatic = all(map(written_by_library, funs))
     if not automatic and any(len({id(a.placement) for a in row}) > 1 for row in zip(*types)):
         return list(bodies)
-    wanted = [joined(index, row) for row in zip(*types)]
-    return [with_results(b, wanted) for b in bodies]
+    common = [joined(index, row) for row in zip(*types)]
+    return [with_results(b, common) for b in bodies]
 
 
 def common_operands(
@@ -128,6 +128,6 @@ def common_operands(
       The operands, and True if a placement has changed.
     """
     outs = [b.jaxpr.out_avals for b in bodies]
-    wanted = [joined(_ALWAYS, row) for row in zip(avals, *outs)]
-    cast = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, wanted)]
-    return cast, any(w is not a for w, a in zip(wanted, avals))
+    common = [joined(_ALWAYS, row) for row in zip(avals, *outs)]
+    cast = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, common)]
+    return cast, any(w is not a for w, a in zip(common, avals))
