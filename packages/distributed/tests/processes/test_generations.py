@@ -44,7 +44,7 @@ for generation in processes.generations():
             step += 1
             if generation.rank == 0:
                 save(step, total)
-print("total", total, flush=True)
+print(f"total {total}", flush=True)
 """
 TOTAL = sum(range(60))
 
@@ -130,7 +130,7 @@ for generation in processes.generations():
         if generation.rank == 0:
             tasks, files = (len(os.listdir(f"/proc/self/{{x}}")) for x in ("task", "fd"))
             pages = int(open("/proc/self/statm").read().split()[1])
-            print("used", generation.number, tasks, files, pages * 4 // 1024, flush=True)
+            print(f"used {{generation.number}} {{tasks}} {{files}} {{pages // 256}}", flush=True)
         if generation.number < {generations} and generation.rank == 1:
             os._exit(1)
         collective()
@@ -225,7 +225,7 @@ for _ in range(2):
     for generation in processes.generations():
         with generation:
             collective()
-            print("number", generation.number, flush=True)
+            print(f"number {generation.number}", flush=True)
 """,
         str(tmp_path),
     )
