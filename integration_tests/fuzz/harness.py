@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # With the part of the inputs that each gets.
 FUZZERS = {
-    "calls": 0.68, "indices": 0.19, "artifacts": 0.07, "cache_files": 0.03, "programs": 0.03,
+    "calls": 0.64, "indices": 0.18, "shardings": 0.06, "artifacts": 0.06, "cache_files": 0.03,
+    "programs": 0.03,
 }  # fmt: skip
 # A worker is replaced after so many inputs, so that caches do not hide errors of first calls.
 EACH = 4000

@@ -10,7 +10,10 @@ from integration_tests.fuzz import harness
 from tools.steps import step_of_commit
 
 # In about ten seconds each.
-COUNTS = {"calls": 200, "indices": 200, "artifacts": 120, "cache_files": 60, "programs": 8}
+COUNTS = {
+    "calls": 200, "indices": 200, "shardings": 100, "artifacts": 120, "cache_files": 60,
+    "programs": 8,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", harness.FUZZERS)
