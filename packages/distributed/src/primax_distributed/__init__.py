@@ -3,6 +3,7 @@
 from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 
+from . import _inference as _inference
 from . import mesh_utils as mesh_utils
 from ._arrays import make_array_from_callback as make_array_from_callback
 from ._arrays import make_array_from_process_local_data as make_array_from_process_local_data

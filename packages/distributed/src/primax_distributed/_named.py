@@ -8,9 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import Device
-from primax_core.extend import ShapedArray
+from primax_core.extend import typeof
+from primax_core.extend.placements import Placement as PlacementOfTypes, unplaced
 from primax_core.extend.runtime import Sharding, SingleDeviceSharding, Tiling, bounded_cache
 
+from ._axis_casts import cast_manual, difference_of_manual
 from ._interning import Interned
 from ._mesh import AbstractMesh, AxisType, Mesh
 from ._mesh_of_tiling import mesh_and_spec
@@ -313,13 +315,10 @@ def make_single_device_sharding(
 # Placements
 
 _placements: Final[Interned[Placement]] = Interned()
-unplaced: Final[Any] = ShapedArray((), np.float32).sharding
-"""The placement of values whose type says nothing: equal on all devices, over any mesh."""
-
 _NONE: Final[frozenset[Hashable]] = frozenset()
 
 
-class Placement:
+class Placement(PlacementOfTypes):
     """The mesh axes in the type of a value. Equal placements are one object.
 
     Attributes:
@@ -332,7 +331,7 @@ class Placement:
     """
 
     __slots__ = (
-        "__weakref__", "mesh", "reduced", "spec", "unreduced", "unreduced_kind", "varying"
+        "mesh", "reduced", "spec", "unreduced", "unreduced_kind", "varying"
     )  # fmt: skip
 
     mesh: AbstractMesh
@@ -428,8 +427,31 @@ class Placement:
         """The placement of values that are stacked along a new axis ``i``."""
         return self.update(spec=(*self.spec[:i], (), *self.spec[i:]))
 
-    def _placement(self, ndim: int) -> Placement:
-        return self
+    def cast(self, x: Any) -> Any:
+        """A value of another placement, or of none, as one of this placement.
+
+        Raises:
+          TypeError: if that needs a reduction.
+        """
+        actual = typeof(x).placement
+        return cast_manual(x, self, None if actual is unplaced else actual)
+
+    def uncast(self, x: Any) -> Any:
+        """Raise ``TypeError``: a value whose type says nothing is equal on all devices."""
+        raise TypeError(
+            f"a value of type {typeof(x)} is needed with a type that says nothing: sum it with "
+            "lax.psum along the axes along which it varies"
+        )
+
+    def difference(self, expected: Any, actual: Any) -> str:
+        """The difference of two types, and how to mend it, for messages."""
+        return difference_of_manual(expected, actual, self.mesh)
+
+    @property
+    def cotangent(self) -> Any:
+        """The placement of cotangents: unreduced and reduced axes are exchanged."""
+        kind = self.unreduced_kind if self.reduced else None
+        return self.update(unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind)
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = (self.varying, self.unreduced, self.reduced)

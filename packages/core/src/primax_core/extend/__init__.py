@@ -140,6 +140,7 @@ from .versions import requires as requires
 if TYPE_CHECKING:
     from .._api.references import run_state as run_state
     from .._engine.discharge import discharge_jaxpr as discharge_jaxpr
+    from ..lax.collectives import reduce_scatter_p as reduce_scatter_p
     from ..lax.random_bits import random_clone_p as random_clone_p
     from ..lax.random_bits import random_unwrap_p as random_unwrap_p
     from ..lax.random_bits import random_wrap_p as random_wrap_p
@@ -191,6 +192,7 @@ _OWN: _Final = {
     "random_clone_p": "..lax.random_bits",
     "random_unwrap_p": "..lax.random_bits",
     "random_wrap_p": "..lax.random_bits",
+    "reduce_scatter_p": "..lax.collectives",
     "run_state": ".._api.references",
 }
 """Names of this module whose definitions are imported on first use."""
