@@ -76,7 +76,8 @@ def spec_of(
     return known if known is not None else _new_spec(*key)
 
 
-_part_specs: dict[Spec, dict[Any, Spec]] = caches.bounded_cache(256)
+# Functions that read the parts of arrays of a spec, by device.
+_part_readers: dict[Spec, dict[Any, tuple[Any, Any]]] = caches.bounded_cache(256)
 
 
 def _new_spec(aval: ShapedArray, sharding: Sharding, committed: bool, layout: Any) -> Spec:
@@ -177,33 +178,33 @@ class ArrayImpl(Array):
         sharding, shape = self._spec.sharding, self._spec.aval.shape
         if sharding.num_devices == 1:
             return [Shard(sharding._devices[0], sharding, shape, self)]
-        devices = sharding.addressable_devices_indices_map(shape)
-        return [Shard(d, sharding, shape, part=self._part_on) for d in devices]
+        part = self._part_on
+        return [Shard(d, sharding, shape, part=part) for d in self._part_readers()]
 
     def _part_on(self, device: _devices.Device) -> ArrayImpl:
         """The part on one device of this process, as an array on that device."""
-        from .parts import part_on_device  # loaded on first use: most arrays are on one device
+        buf = self._buf
+        if buf.is_deleted():
+            self._check_alive()
+        wrap, read = self._part_readers()[device]
+        return wrap(read(buf))
 
-        self._check_alive()
-        spec = self._part_specs()[device]
-        sharding: Any = spec.sharding
-        buf = part_on_device(
-            self._buf, self._spec.stored, spec.stored, self._spec.sharding, sharding
-        )
-        return spec.wrap(buf)
-
-    def _part_specs(self) -> dict[Any, Spec]:
+    def _part_readers(self) -> dict[Any, tuple[Any, Any]]:
         spec = self._spec
-        specs = _part_specs.get(spec)
-        if specs is None:
+        readers = _part_readers.get(spec)
+        if readers is None:
+            from .parts import part_reader  # loaded on first use: most arrays are on one device
+
             sharding, aval = spec.sharding, spec.aval
             part = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
             kind = None if sharding._on_default_memory() else sharding.memory_kind
-            specs = _part_specs[spec] = {
-                d: spec_of(part, SingleDeviceSharding(d, memory_kind=kind), True)
-                for d in sharding.addressable_devices
-            }
-        return specs
+            readers = {}
+            for d in sharding.addressable_devices_indices_map(aval.shape):
+                one = SingleDeviceSharding(d, memory_kind=kind)
+                own = spec_of(part, one, True)
+                readers[d] = own.wrap, part_reader(spec.stored, own.stored, sharding, one)
+            _part_readers[spec] = readers
+        return readers
 
     @property
     def global_shards(self) -> list[Shard]:

@@ -5,11 +5,12 @@ Loaded on first use: arrays on one device have no parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from .._base import caches
 from .._ir.avals import ShapedArray
 from .buffers import put_parts, put_raw
 from .capsules import exportable_dtypes, host_view
@@ -40,30 +41,43 @@ def part_on_host(
     if device.platform != "cpu":
         return to_host(_part_on_accelerator(buf, sharding, device))
     buf.block_until_ready()  # reading an unallocated buffer aborts
-    first = _jax.reorder_shards(buf, _led_by(sharding, device, buf), _REUSE)
+    first = _jax.reorder_shards(buf, _led_by(sharding, device, aval.ndim), _REUSE)
     capsule = _jax.buffer_to_dlpack_managed_tensor(first)
     if aval.dtype in _NUMPYS:  # twice as fast
         return np.from_dlpack(_Capsule(capsule))
     return host_view(capsule, shape, aval.dtype)
 
 
-def part_on_device(
-    buf: Any, aval: ShapedArray, part: ShapedArray, sharding: Sharding, one: SingleDeviceSharding
-) -> Any:
-    """The part of a raw array on one device of this process, as a raw array on that device.
+def part_reader(
+    aval: ShapedArray, part: ShapedArray, sharding: Sharding, one: SingleDeviceSharding
+) -> Callable[[Any], Any]:
+    """A function from a raw array to its part on one device of this process, a raw array there.
 
     Args:
+      aval: the type of the whole array.
       part: the type of the part.
       one: the sharding of the part.
     """
-    device = one._device
+    device, raw_one = one._device, one._jaxlib(part.ndim)
     if device.platform != "cpu":
-        return _part_on_accelerator(buf, sharding, device)
-    value = part_on_host(buf, aval, part.shape, sharding, device)
-    return _jax.batched_device_put(
-        part, one._jaxlib(part.ndim), [value], [device], committed=True,
-        host_buffer_semantics=_SHARED, enable_x64=True,
-    )  # fmt: skip
+        return lambda buf: _part_on_accelerator(buf, sharding, device)
+    put, from_dlpack = _jax.batched_device_put, np.from_dlpack
+    reorder, export = _jax.reorder_shards, _jax.buffer_to_dlpack_managed_tensor
+    order = _led_by(sharding, device, len(aval.shape))
+    as_numpy = aval.dtype in _NUMPYS and 0 not in part.shape
+
+    def read(buf: Any) -> Any:
+        if as_numpy:  # `part_on_host`, without its decisions
+            buf.block_until_ready()
+            value = from_dlpack(_Capsule(export(reorder(buf, order, _REUSE))))
+        else:
+            value = part_on_host(buf, aval, part.shape, sharding, device)
+        return put(
+            part, raw_one, [value], [device], committed=True, host_buffer_semantics=_SHARED,
+            enable_x64=True,
+        )  # fmt: skip
+
+    return read
 
 
 class _Capsule:
@@ -81,13 +95,12 @@ class _Capsule:
         return (1, 0)
 
 
-_orders: dict[tuple, Any] = {}
+_orders: dict[tuple, Any] = caches.bounded_cache()
 
 
-def _led_by(sharding: Sharding, device: Device, buf: Any) -> Any:
+def _led_by(sharding: Sharding, device: Device, ndim: int) -> Any:
     """jaxlib's sharding over the same devices with one of them first: DLPack exports that part."""
-    ndim = len(buf.aval.shape)
-    key = (sharding._devices, device, ndim)
+    key = (sharding, device, ndim)
     order = _orders.get(key)
     if order is None:
         devices = (device, *(d for d in sharding._devices if d is not device))
@@ -99,7 +112,7 @@ def _led_by(sharding: Sharding, device: Device, buf: Any) -> Any:
 
 def _part_on_accelerator(buf: Any, sharding: Sharding, device: Device) -> Any:
     stream = device.get_stream_for_external_ready_events()
-    first = _jax.reorder_shards(buf, _led_by(sharding, device, buf), _REUSE)
+    first = _jax.reorder_shards(buf, _led_by(sharding, device, len(buf.aval.shape)), _REUSE)
     capsule = export_capsule(first, stream, None, False)
     # Memory of an accelerator has no other interface. jaxlib creates the array; `dlpack.py` says
     # what else that does.
