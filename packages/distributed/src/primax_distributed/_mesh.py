@@ -329,7 +329,25 @@ class AbstractMesh(BaseMesh):
         """Raise ``ValueError``: there are no devices."""
         self._no_devices()
 
-    device_ids = is_multi_process = local_devices = local_mesh = devices
+    @property
+    def device_ids(self) -> NoReturn:
+        """Raise ``ValueError``, as ``devices``."""
+        self._no_devices()
+
+    @property
+    def is_multi_process(self) -> NoReturn:
+        """Raise ``ValueError``, as ``devices``."""
+        self._no_devices()
+
+    @property
+    def local_devices(self) -> NoReturn:
+        """Raise ``ValueError``, as ``devices``."""
+        self._no_devices()
+
+    @property
+    def local_mesh(self) -> NoReturn:
+        """Raise ``ValueError``, as ``devices``."""
+        self._no_devices()
 
     def __enter__(self) -> NoReturn:
         self._no_devices()

@@ -87,11 +87,12 @@ class Ranks:
     ):  # fmt: skip
         if not ray.is_initialized():
             ray.init()
-        self.num_processes, self.max_restarts = num_processes, max_restarts
-        self.restarts = 0  # of all ranks together
+        self.num_processes = num_processes
+        self.max_restarts = max_restarts
+        self.restarts: int = 0  # of all ranks together
         self._lock = threading.Lock()
         self._lost: dict[int, str] = {}
-        self.coordinator = Coordinator(
+        self.coordinator: Coordinator = Coordinator(
             ("", 0), ray.util.get_node_ip_address(), num_processes, restarts=True, grace=grace,
             freeze=freeze, late=late, patience=patience, on_lost=self._note_lost,
         )  # fmt: skip

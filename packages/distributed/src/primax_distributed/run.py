@@ -43,13 +43,16 @@ class Launcher:
         grace: float = 10, freeze: float = 8, late: float = 30, patience: float = 300,
         devices: int | None = None,
     ):  # fmt: skip
-        self.command, self.num_processes, self.devices = list(command), num_processes, devices
-        self.max_restarts, self.restarts = max_restarts, 0
+        self.command: list[str] = list(command)
+        self.num_processes = num_processes
+        self.devices = devices
+        self.max_restarts = max_restarts
+        self.restarts: int = 0
         self._lock = threading.Lock()
         self._lost: dict[int, str] = {}
         self._stopped_by = 0
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
-        self.coordinator = Coordinator(
+        self.coordinator: Coordinator = Coordinator(
             ("127.0.0.1", 0), "127.0.0.1", num_processes, restarts=True, grace=grace,
             freeze=freeze, late=late, patience=patience, on_lost=self._note_lost,
         )  # fmt: skip

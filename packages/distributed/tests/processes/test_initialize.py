@@ -8,6 +8,7 @@ import signal
 import pytest
 from several import environment, together
 
+from primax_core import devices
 from primax_distributed import processes
 
 JOIN = "processes.initialize(f'127.0.0.1:{port}', n, rank, freeze_timeout_seconds=3)\n"
@@ -216,6 +217,8 @@ for i in range(2):
     ("cluster_detection_method='x'", "cluster_detection_method='x' is not supported"),
 ])  # fmt: skip
 def test_wrong_arguments(arguments, text, monkeypatch):
+    """They are named before devices that are in use."""
+    devices()
     for name in set(environment()) & {"RANK", "WORLD_SIZE"}:
         monkeypatch.delenv(name)
     with pytest.raises(ValueError) as caught:

@@ -47,7 +47,7 @@ class BarrierTimeoutError(TimeoutError):
 
     def __init__(self, message: str, ranks: Sequence[int] = ()):
         super().__init__(message)
-        self.ranks = tuple(ranks)
+        self.ranks: tuple[int, ...] = tuple(ranks)
 
 
 # The service and its members
@@ -140,7 +140,9 @@ class Member:
             raise ValueError(
                 f"the rank of a process must be from 0 to {num_processes - 1}, got {rank}"
             )
-        self.address, self.rank, self.num_processes = address, rank, num_processes
+        self.address = address
+        self.rank = rank
+        self.num_processes = num_processes
         self._raw = distributed_client(
             address, rank, init_timeout=patience, shutdown_timeout=5, heartbeat_timeout=heartbeat,
             **mtls,

@@ -38,9 +38,9 @@ class Tiling:
     def __init__(
         self, tiles: Sequence[int], order: np.ndarray, partial: int = 1, _iota: Any = None
     ):
-        self.tiles = tuple(tiles)
-        self.order = order
-        self.partial = partial
+        self.tiles: tuple[int, ...] = tuple(tiles)
+        self.order: np.ndarray = order
+        self.partial: int = partial
         # The shape of the mesh, the axes that divide those of the array, and the unreduced ones.
         self._iota = _iota
 
@@ -92,7 +92,7 @@ class Tiling:
         return cls(dims[:ndim], order, math.prod(dims[i] for i in partial))
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """A hashable value, equal for equal tilings."""
         return self.tiles, self.partial, self.order.tobytes()
 

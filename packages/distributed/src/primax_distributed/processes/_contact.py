@@ -42,7 +42,9 @@ class Contact:
         report: Callable[[], tuple[int, str]] = lambda: (0, ""),
         on_late: Callable[[list[list[Any]]], None] = lambda late: None,
     ):  # fmt: skip
-        self.address, self.rank, self.num_processes = address, rank, num_processes
+        self.address = address
+        self.rank = rank
+        self.num_processes = num_processes
         self._patience, self._freeze, self._host_rank = patience, freeze, host_rank
         self._report, self._on_late = report, on_late
         self.on_end: Callable[[], None] = lambda: None
@@ -56,11 +58,11 @@ class Contact:
         self._lost: str | None = None
         self._complete = 0
         self._closing = False
-        self.generation = 0
+        self.generation: int = 0
         self.dead: dict[int, str] = {}
         self.left: set[int] = set()
-        self.coordinator_gone = False
-        self.ended = threading.Event()
+        self.coordinator_gone: bool = False
+        self.ended: threading.Event = threading.Event()
         self.own_host: str = self._socket.getsockname()[0]
         self._socket.settimeout(_BEAT / 2)
         self._thread = threading.Thread(target=self._listen, name="contact", daemon=True)

@@ -72,10 +72,11 @@ class Coordinator:
     ):  # fmt: skip
         family = socket.AF_INET6 if ":" in bind[0] else socket.AF_INET
         self._listener = socket.create_server(bind, family=family, backlog=512)
-        self._bind_host, self.host = bind[0], host
+        self._bind_host = bind[0]
+        self.host = host
         self.port: int = self._listener.getsockname()[1]
         self.num_processes = num_processes
-        self.generation = 0
+        self.generation: int = 0
         self.failure: str | None = None  # why no process can join
         self._restarts, self._patience, self._freeze = restarts, patience, freeze
         self._grace, self._late = grace, late

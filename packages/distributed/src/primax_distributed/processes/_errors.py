@@ -20,8 +20,8 @@ class ProcessFailure(RuntimeError):
 
     def __init__(self, message: str, reasons: Mapping[int, str] | None = None):
         super().__init__(message)
-        self.reasons = dict(reasons or {})
-        self.ranks = tuple(sorted(self.reasons))
+        self.reasons: dict[int, str] = dict(reasons or {})
+        self.ranks: tuple[int, ...] = tuple(sorted(self.reasons))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.reasons)

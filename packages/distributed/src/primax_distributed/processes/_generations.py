@@ -27,8 +27,8 @@ class Generation:
 
     def __init__(self, this: Joined, number: int):
         self.number = number
-        self.rank = this.contact.rank
-        self.num_processes = this.contact.num_processes
+        self.rank: int = this.contact.rank
+        self.num_processes: int = this.contact.num_processes
         self.failure: ProcessFailure | None = None
         self._joined = this
         self._state: Literal["new", "inside", "finished", "ended"] = "new"

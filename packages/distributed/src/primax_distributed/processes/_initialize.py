@@ -215,7 +215,7 @@ def initialize(
         freeze_timeout_seconds, late_after_seconds,
     )  # fmt: skip
     with _lock:
-        _check_not_started()
+        _check_not_joined()
         place = _place(coordinator_address, num_processes, process_id, cluster_detection_method)
         options = _plugin_options(local_device_ids, partition)
         this = _start(place, timeouts, coordinator_bind_address, mtls, options)
@@ -231,7 +231,6 @@ def start() -> Joined:
     """Find this process among the others, for :func:`generations`; no generation begins yet."""
     with _lock:
         if _joined is None:
-            _check_not_started()
             _keep(_start(_place(None, None, None, None), Timeouts(), None, {}, {}))
         assert _joined is not None
         return _joined
@@ -249,6 +248,11 @@ def _start(
     place: Place, timeouts: Timeouts, bind: str | None, mtls: dict[str, Any],
     plugin_options: dict[str, Any],
 ) -> Joined:  # fmt: skip
+    if started_clients():
+        raise RuntimeError(
+            "distributed.initialize() must be called before the first use of a device. That "
+            "includes every computation on arrays, devices() and device_put: call it first."
+        )
     coordinator = None
     if place.rank == 0 and not place.supervised:
         coordinator = _start_coordinator(
@@ -271,17 +275,12 @@ def _start(
     return this
 
 
-def _check_not_started() -> None:
+def _check_not_joined() -> None:
     if _joined is not None:
         raise RuntimeError(
             "distributed.initialize should only be called once. This process is "
             f"rank {_joined.contact.rank} of {_joined.contact.num_processes}; call "
             "distributed.shutdown() before, to join other processes."
-        )
-    if started_clients():
-        raise RuntimeError(
-            "distributed.initialize() must be called before the first use of a device. That "
-            "includes every computation on arrays, devices() and device_put: call it first."
         )
 
 

@@ -25,7 +25,7 @@ class Counts:
     """
 
     def __init__(self) -> None:
-        self.begun = 0
+        self.begun: int = 0
         self._names: list[str] = [""] * _NAMES
         self._since = time.monotonic()
         self._thread = threading.get_ident()
