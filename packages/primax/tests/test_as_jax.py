@@ -225,6 +225,13 @@ class TestOptions:
         assert as_jax(code, JAX_ENABLE_X64="1", JAX_NUM_CPU_DEVICES="3") == "True 3"
         assert as_jax(code, JAX_ENABLE_X64="1", PRIMAX_ENABLE_X64="0").startswith("False")
 
+    def test_options_that_the_program_sets_before_its_import(self):
+        code = (
+            "import os; os.environ['JAX_NUM_CPU_DEVICES'] = '3'; import jax; "
+            "print(len(jax.devices()))"
+        )
+        assert as_jax(code) == "3"
+
     def test_invalid_environment_value_warns(self):
         done = python("-W", "always", "-m", "primax.as_jax", "-c", "0", JAX_ENABLE_X64="perhaps")
         assert done.returncode == 0

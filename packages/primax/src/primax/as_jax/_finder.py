@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from .. import _modules
 from .._aliases import AliasFinder, Loader, MetaPathFinder
 from . import _src
+from ._environment import read_options
 from ._top import OWN_MODULES, Jax
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class TopLoader(Loader):
         return Jax(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the module has no code."""
+        """Read the options again: programs set ``JAX_...`` variables before they import jax."""
+        read_options()
 
 
 def install() -> None:
@@ -94,7 +95,6 @@ def install() -> None:
         )
     finder: MetaPathFinder = JaxFinder()
     sys.meta_path.insert(0, finder)
-    import_module(NAME)
 
 
 def uninstall() -> None:
