@@ -12,6 +12,7 @@ from primax_core import device_put, devices, jit, lax, pure_callback, serialize_
 from primax_core._runtime import absent_devices
 from primax_core._runtime.jaxlib_versions import JAXLIB_VERSION
 from primax_core.extend import native
+from primax_core.extend.runtime import TiledSharding, Tiling
 
 X = np.ones((8, 8), np.float32)
 NEW = JAXLIB_VERSION >= (0, 11)
@@ -35,6 +36,7 @@ import numpy as np
 from primax_core import jit
 from primax_core._runtime import absent_devices
 from primax_core.extend import native
+from primax_core.extend.runtime import TiledSharding, Tiling
 
 names = absent_devices.X86 if platform.machine() == "x86_64" else absent_devices.ARM
 low = jit(lambda x: x * x + x).lower(np.ones(64, np.float32))
@@ -70,8 +72,12 @@ def test_another_cpu():
             use()
     with pytest.raises(ValueError, match="AbsentDevice"):
         device_put(X, device)
-    with pytest.raises(ValueError, match="one device, but devices has 2: pass devices"):
+    with pytest.raises(ValueError, match=r"for one device, but devices has 2: pass devices\[:1\]"):
         lowered().compile(devices=[device, device])
+    rows = TiledSharding(devices()[:2], Tiling.along_mesh((2,), [(0,), ()]))
+    over_two = jit(lambda x: x + 1).lower(device_put(X, rows))
+    with pytest.raises(ValueError, match=r"for 2 devices, but devices has 1: pass devices\[:2\]"):
+        over_two.compile(devices=[device])
     call = jit(lambda x: pure_callback(lambda x: x, x, x)).lower(X)
     with pytest.raises(NotImplementedError, match="calls Python functions"):
         call.compile(devices=[device])

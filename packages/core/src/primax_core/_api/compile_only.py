@@ -15,7 +15,7 @@ def compile_absent(lowered: Lowered, devices: Sequence[Any], compiler_options: t
 
     Raises:
       TypeError: for devices that are here.
-      ValueError: unless there is one device.
+      ValueError: unless there are as many devices as the function is lowered for.
     """
     for d in devices:
         if not isinstance(d, AbsentDevice):
@@ -23,15 +23,18 @@ def compile_absent(lowered: Lowered, devices: Sequence[Any], compiler_options: t
                 f"devices has {d!r}: it takes devices of extend.native.compile_only. For a device "
                 "of this process place the arguments there with device_put"
             )
-    if len(devices) != 1:
+    shardings = lowered._module.shardings
+    n = 1 if shardings is None else shardings.everywhere.num_devices
+    if len(devices) != n:
+        what = "one device" if n == 1 else f"{n} devices"
         raise ValueError(
-            f"a program is compiled for one device, but devices has {len(devices)}: pass "
-            "devices[:1]"
+            f"the program is lowered for {what}, but devices has {len(devices)}: pass "
+            f"devices[:{n}], or arguments (ShapeDtypeStruct) with shardings over as many devices"
         )
-    (device,) = devices
+    device = devices[0]
     if lowered._module.platform != device.platform:
         lowered = lowered._traced.lower(lowering_platforms=(device.platform,))
     name = f"jit({lowered._traced.fun_name})"
-    options = compiling.make_options((device.raw,), compiler_options)
-    raw = compile_for(lowered._module, mlir.context, device, options, name)
+    options = compiling.make_options(tuple(d.raw for d in devices), compiler_options)
+    raw = compile_for(lowered._module, mlir.context, devices, options, name)
     return Compiled(lowered, AbsentExecutable(raw, name, device))

@@ -53,8 +53,9 @@ def compile_only(
 ) -> list[AbsentDevice]:
     """Devices that programs can be compiled for although this process does not have them.
 
-    ``jit(f).lower(x).compile(devices=devices[:1])`` compiles. The result can be inspected; calling
-    it is an error.
+    ``jit(f).lower(x).compile(devices=devices[:1])`` compiles; for several devices the arguments
+    have shardings over as many of this process. The result can be inspected; calling it is an
+    error.
 
     Args:
       platform: ``cpu``, ``cuda`` or ``tpu``.
@@ -86,8 +87,10 @@ def compile_only(
     return [AbsentDevice(platform, name, d) for d in described._make_compile_only_devices()]
 
 
-def compile_for(module: Any, context: Any, device: AbsentDevice, options: Any, name: str) -> Any:
-    """jaxlib's executable of a module for an absent device.
+def compile_for(
+    module: Any, context: Any, devices: Sequence[AbsentDevice], options: Any, name: str
+) -> Any:
+    """jaxlib's executable of a module for absent devices.
 
     Args:
       module: the lowered module.
@@ -98,16 +101,17 @@ def compile_for(module: Any, context: Any, device: AbsentDevice, options: Any, n
     Raises:
       NotImplementedError: if the module calls Python, or jaxlib has no compiler for the platform.
     """
+    device = devices[0]
     if module.callbacks:
         raise NotImplementedError(
             f"{name} calls Python functions, which belong to this process: it cannot be compiled "
             f"for {device.target} ({device.platform})"
         )
     custom_calls.ensure(module.needs)
-    devices = _jax.DeviceList((device.raw,))
+    raw_devices = _jax.DeviceList(tuple(d.raw for d in devices))
     try:
         with context:
-            return device.raw.client.compile(module.located(), devices, options)
+            return device.raw.client.compile(module.located(), raw_devices, options)
     except Exception as e:
         if "No compiler factory" in str(e):
             _too_old("compile for another CPU", e)
