@@ -15,10 +15,9 @@ X = np.arange(32, dtype=np.float32).reshape(8, 4) / 32
 W = np.cos(np.arange(12, dtype=np.float32)).reshape(4, 3)
 
 
-@pytest.fixture(params=["auto", "explicit"], scope="module")
-def mesh(request):
-    kind = AxisType.Auto if request.param == "auto" else AxisType.Explicit
-    return pd.make_mesh((4, 2), ("x", "y"), axis_types=(kind,) * 2)
+@pytest.fixture(scope="module")
+def mesh():
+    return pd.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
 
 
 def mean_square(w, x):
@@ -194,7 +193,7 @@ def test_nested_regions(mesh):
 
 
 def test_values_that_a_function_closes_over(mesh):
-    table = pc.device_put(X, pd.NamedSharding(mesh, P(None, "y"))) if mesh.auto_axes else X
+    table = pc.device_put(X, pd.NamedSharding(mesh, P(None, "y")))
 
     def f(w, x):
         @shard_map(mesh=mesh, in_specs=P("x"), out_specs=P())
@@ -210,7 +209,7 @@ def test_values_that_a_function_closes_over(mesh):
 
 
 def test_decorators_and_partial(mesh):
-    @shard_map(mesh=mesh, in_specs={"a": P("x")} and (P("x"), P()), out_specs={"s": P("x")})
+    @shard_map(mesh=mesh, in_specs=(P("x"), P()), out_specs={"s": P("x")})
     def f(x, y):
         """Documented."""
         return {"s": x + y["b"]}
@@ -235,3 +234,23 @@ def test_meshes_of_the_context(mesh):
         with pd.set_mesh(m):
             out = where()
             assert out.tolist() == [0, 1, 2, 3] and out.sharding.mesh is m
+
+
+def test_specs_in_types():
+    mesh = pd.make_mesh((4, 2), ("x", "y"))
+    x = pc.device_put(X, pd.NamedSharding(mesh, P("x", "y")))
+    types = []
+
+    def f(x):
+        types.append(str(pc.typeof(x)))
+        return x
+
+    assert str(pc.typeof(shard_map(f, mesh=mesh, out_specs=P("x", "y"))(x))) == "float32[8@x,4@y]"
+    out = shard_map(f, mesh=mesh, out_specs=P("x"), axis_names={"x"})(x)
+    assert str(pc.typeof(out)) == "float32[8@x,4@y]" and np.array_equal(out, X)
+    assert types == ["float32[2,2]{V:(x,y)}", "float32[2,4@y]{V:x}"]
+    with pytest.raises(ValueError, match="differs from the type of args.0. .parameter 'x'."):
+        shard_map(f, mesh=mesh, in_specs=P("y", "x"), out_specs=P("x"))(x)
+    auto = pd.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    with pytest.raises(TypeError, match="can only be left out for mesh axes of the type Explicit"):
+        shard_map(f, mesh=auto, out_specs=P("x"))(X)
