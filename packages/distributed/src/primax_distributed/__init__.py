@@ -26,6 +26,8 @@ from ._mesh import make_mesh as make_mesh
 from ._named import NamedSharding as NamedSharding
 from ._named import make_single_device_sharding as make_single_device_sharding
 from ._placement import ManualAxisType as ManualAxisType
+from ._shard_map import shard_map as shard_map
+from ._shard_map_specs import Infer as Infer
 from ._spec import P as P
 from ._spec import PartitionSpec as PartitionSpec
 from ._spec import UnreducedKind as UnreducedKind

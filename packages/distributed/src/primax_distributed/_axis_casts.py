@@ -112,7 +112,7 @@ def cast_manual(x: Any, placement: Any, actual: Any) -> Any:
     to_unreduced = placement.manual(placement.unreduced) - unreduced
     to_reduced = placement.manual(placement.reduced) - reduced
     # The first position has the value of an unreduced one that was equal, and the others have 0.
-    x = _first_only(x, ordered(to_unreduced - varying - reduced, mesh))
+    x = first_only(x, ordered(to_unreduced - varying - reduced, mesh))
     to_varying = (placement.varying | (to_unreduced & reduced)) - varying
     if lost := (varying - placement.varying - to_unreduced) | (unreduced - placement.unreduced):
         names = ", ".join(map(repr, ordered(lost, mesh)))
@@ -133,7 +133,7 @@ def cast_manual(x: Any, placement: Any, actual: Any) -> Any:
     return x
 
 
-def _first_only(x: Any, names: Names) -> Any:
+def first_only(x: Any, names: Names) -> Any:
     """The value where the position along some axes is 0, and 0 elsewhere; it varies along them."""
     for name in names:
         first = lax.eq(lax.axis_index_p.bind(axis_name=name), np.int32(0))

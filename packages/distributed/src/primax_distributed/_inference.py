@@ -13,6 +13,7 @@ from primax_core.extend import Primitive
 from primax_core.extend.placements import Casts, PlacementInference, install_placements, is_placed
 
 from ._manual_inference import joined
+from ._mesh_options import current_abstract_mesh
 from ._named import Placement
 from ._placement_errors import ShardingTypeError
 
@@ -50,16 +51,29 @@ class AxisInference(PlacementInference):
 def common_mesh(prim: Primitive, placements: Sequence[Any]) -> Any:
     """The mesh of the operands.
 
+    Values of an enclosing `shard_map` have the types of the axes there; then it is the mesh of the
+    context.
+
     Raises:
       ShardingTypeError: if they are on different meshes.
     """
     mesh = placements[0].mesh
     for placement in placements:
         if placement.mesh is not mesh:
-            raise ShardingTypeError(
-                f"{prim.name}: the operands are on different meshes, {mesh} and {placement.mesh}"
-            )
+            return _of_context(prim, mesh, placement.mesh)
     return mesh
+
+
+def _of_context(prim: Primitive, mesh: Any, other: Any) -> Any:
+    context = current_abstract_mesh.value
+    if context is None or any(
+        m._sizes != context._sizes or not {*m.manual_axes} <= {*context.manual_axes}
+        for m in (mesh, other)
+    ):
+        raise ShardingTypeError(
+            f"{prim.name}: the operands are on different meshes, {mesh} and {other}"
+        )
+    return context
 
 
 def _no_explicit_part(
