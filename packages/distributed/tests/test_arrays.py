@@ -8,6 +8,7 @@ import pytest
 import primax_core as pc
 from primax_core import device_put, jit, lax
 from primax_distributed import (
+    AxisType,
     Mesh,
     NamedSharding,
     P,
@@ -22,7 +23,7 @@ X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
 
 def mesh_2x4() -> Mesh:
-    return make_mesh((2, 4), ("x", "y"))
+    return make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
 
 
 def named(*spec, mesh=None):
