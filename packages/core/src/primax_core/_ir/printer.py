@@ -214,6 +214,8 @@ class _Printer:
             return [value.name]
         if callable(value) and hasattr(value, "__name__"):
             return [value.__name__]
+        if type(value) is frozenset and value:  # in the same order in every process
+            return [f"frozenset({{{', '.join(sorted(map(repr, value)))}}})"]
         if type(value).__module__ == "enum" or hasattr(type(value), "__members__"):
             return [str(value)]
         return str(value).split("\n")
