@@ -6,9 +6,9 @@ import numpy as np
 
 import primax
 import primax.numpy as jnp
-from primax import distributed
+from primax import distributed, lax
 from primax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
-from primax_distributed import AbstractMesh, make_array_from_callback
+from primax_distributed import AbstractMesh, make_array_from_callback, shard_map
 
 
 def mesh_of(rows: int) -> Mesh:
@@ -54,6 +54,18 @@ def loaded(mesh: Mesh, values: np.ndarray) -> primax.Array:
     return make_array_from_callback(
         values.shape, NamedSharding(mesh, P("data")), lambda index: values[index]
     )
+
+
+def normalised(mesh: Mesh, x: primax.Array) -> primax.Array:
+    """Rows divided by the norm of all, part by part."""
+
+    def part(rows: primax.Array) -> primax.Array:
+        total: primax.Array = lax.psum(jnp.sum(rows**2), "data")
+        return rows / jnp.sqrt(total)
+
+    divided = shard_map(part, mesh=mesh, in_specs=P("data"), out_specs=P("data"))
+    result: primax.Array = primax.jit(divided)(x)
+    return result
 
 
 def train(steps: int) -> int:

@@ -12,7 +12,8 @@ import time
 from collections.abc import Sequence
 
 START = """
-import os, signal, sys, threading, time
+import faulthandler, os, signal, sys, threading, time
+faulthandler.register(signal.SIGUSR1)
 import numpy as np
 import primax_core as pc
 from primax_core.extend import processes as core
@@ -95,6 +96,12 @@ def launch(
     )  # fmt: skip
     try:
         output = process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGUSR1)  # the ranks print the stacks of their threads
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGKILL)
+        output = process.communicate()[0]
+        raise AssertionError(f"not at its end after {timeout} s:\n{output}") from None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

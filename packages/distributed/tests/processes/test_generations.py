@@ -120,7 +120,7 @@ def test_a_death_after_others_have_finished_repeats_the_end(tmp_path):
 
 
 def test_many_generations_use_bounded_resources(tmp_path):
-    generations = int(os.environ.get("PRIMAX_TEST_GENERATIONS", "8"))
+    generations = int(os.environ.get("PRIMAX_TEST_GENERATIONS", "5"))
     output, status = launch(
         f"""
 for generation in processes.generations():
@@ -137,7 +137,7 @@ for generation in processes.generations():
 """,
         str(tmp_path),
         options=["--max-restarts", "1000"],
-        timeout=60 + 4 * generations,
+        timeout=120 + 4 * generations,
     )
     assert status == 0, output
     used = [list(map(int, x.split()[1:])) for x in re.findall("used.*", output)]
