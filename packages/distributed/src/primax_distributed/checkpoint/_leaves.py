@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from primax_core import Array
+from primax_core import Array, lax
 from primax_core.extend import dtypes, random_unwrap_p
 
 from .._named import NamedSharding
@@ -70,7 +70,7 @@ def describe(path: Path, leaf: Any, alone: bool) -> tuple[dict[str, Any], Values
             record["key_impl"] = getattr(getattr(dtype, "impl", None), "name", str(dtype))
             leaf = random_unwrap_p.bind(leaf)
         here = alone or not leaf.is_fully_addressable
-        values = _values_of(leaf, host_parts(leaf) if here else [])
+        values = _values_of(leaf, _parts_of(leaf) if here else [])
     elif isinstance(leaf, (np.ndarray, np.generic)):
         if leaf.dtype.hasobject or leaf.dtype.kind in "SUMm" or leaf.dtype.fields:
             raise TypeError(
@@ -96,6 +96,16 @@ def _values_of(x: Any, parts: list[tuple[Bounds, np.ndarray]]) -> Values:
     part = x.sharding.shard_shape(shape) if isinstance(x, Array) else shape
     parts = [(bounds, values.view(dtype)) for bounds, values in parts if values.size]
     return Values(shape, dtype, chunk_shape(part, dtype.itemsize), parts)
+
+
+def _parts_of(x: Array) -> list[tuple[Bounds, np.ndarray]]:
+    if x.sharding.num_devices == 1 or dtypes.itemsize_bits(x.dtype) >= 8:
+        return host_parts(x)
+    # jaxlib 0.10 cannot take arrays of less than a byte for each element apart.
+    wide = np.float32 if x.dtype.name.startswith("float") else np.int8
+    wide = np.uint8 if x.dtype.name.startswith("uint") else wide
+    parts = host_parts(lax.convert_element_type(x, wide))
+    return [(bounds, values.astype(x.dtype)) for bounds, values in parts]
 
 
 def _sharding_record(sharding: Any) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from ._folders import checked_path, folder_of
 from ._leaves import SCALAR_TYPES, decoded, is_key_dtype
 from ._metadata import read
 from ._stores import ByteLimiter, finished, read_parts, run
-from ._structure import Path, below, decode, leaves_of, listed, path_of, path_text
+from ._structure import ABSENT, Path, below, decode, leaves_of, listed, path_of, path_text
 from ._together import Group
 
 _PYTHON: Final = tuple(SCALAR_TYPES.values())
@@ -141,11 +141,9 @@ def _subtree(saved: _Saved, paths: dict[Path, int], path: Path, request: Any) ->
     if path in paths:
         return paths[path], [paths[path]], request
     node = below(saved.structure, path)
-    if node is not None and _is_prefix(request):
+    if node is not ABSENT and _is_prefix(request):
         return node, leaves_of(node), request
-    if not path and saved.structure is None and _is_prefix(request):
-        return None, [], request
-    text = "has a subtree, and the target a leaf," if node is not None else "has no leaf"
+    text = "has no leaf" if node is ABSENT else "has a subtree, and the target a leaf,"
     raise CheckpointMismatchError(
         f"the checkpoint in {saved.folder} {text} at {path_text(path)}. Its leaves are "
         f"{listed([*paths])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from primax_core import ShapeDtypeStruct, process_index
+from primax_core import ShapeDtypeStruct, enable_x64, process_index
 from primax_core.extend import dtypes
 
 from ._folders import checked_path, folder_of, folders, remove, remove_remains
@@ -57,7 +57,8 @@ def _described(record: dict[str, Any]) -> Any:
         return decoded(record)
     name = record["dtype"]
     dtype = dtypes.extended_dtypes.get(name) or dtypes.as_dtype(name)
-    return ShapeDtypeStruct(tuple(record["shape"]), dtype)
+    with enable_x64(True):  # the dtype as it was saved
+        return ShapeDtypeStruct(tuple(record["shape"]), dtype)
 
 
 def prune(path: PathLike, keep: int, *, remains_after_seconds: float = 3600) -> list[int]:

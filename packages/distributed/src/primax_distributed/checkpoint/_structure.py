@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from primax_core import tree_util
 
 Path = tuple[Any, ...]
 """Position of a leaf: a key of a dict, an index, or the name of a field for each node above it."""
+
+ABSENT: Final = object()
 
 
 def path_of(keys: Sequence[Any]) -> Path:
@@ -70,15 +72,15 @@ def decode(node: Any, leaf: Callable[[int], Any]) -> Any:
 
 
 def below(node: Any, path: Path) -> Any:
-    """The part of a structure at a path, or ``None``."""
+    """The part of a structure at a path, or :data:`ABSENT`."""
     for entry in path:
         if not isinstance(node, dict):
-            return None
+            return ABSENT
         if node["kind"] in ("list", "tuple"):
             inside = isinstance(entry, int) and 0 <= entry < len(node["children"])
-            node = node["children"][entry] if inside else None
+            node = node["children"][entry] if inside else ABSENT
         else:
-            node = next((child for key, child in node["children"] if key == entry), None)
+            node = next((child for key, child in node["children"] if key == entry), ABSENT)
     return node
 
 
