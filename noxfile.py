@@ -32,6 +32,8 @@ TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
 CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
+DISTRIBUTED = "primax-distributed"
+NUMPY = "primax-numpy"
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
 ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
@@ -164,14 +166,17 @@ PARTS = [nox.param(w.distribution, id=w.name) for w in workspace.wheels().values
 @nox.session
 @nox.parametrize("part", [*PARTS, nox.param("integration", id="integration")])
 def tests(session: nox.Session, part: str) -> None:
-    """Test each built wheel with only its declared dependencies, then all of them together."""
+    """Test each built wheel with only its declared dependencies, then all of them together.
+
+    Tests of several devices compute with operators of arrays, which are those of the NumPy layer.
+    """
     if part == "integration":
         integration(session, "python")
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
-    extras = {workspace.distribution_name(INTERPRETERS): INTERPRETERS}
-    install(session, extras.get(part, part), also=TEST_TOOLS)
+    more = {workspace.distribution_name(INTERPRETERS): [INTERPRETERS], DISTRIBUTED: [NUMPY]}
+    install(session, part, *more.get(part, ()), also=TEST_TOOLS)
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
@@ -270,7 +275,7 @@ def vendored(session: nox.Session) -> None:
     tests = package / "_vendor" / "primax_core_tests"
     limit = {"ACME_COMPILATION_CACHE_MAX_SIZE": str(test_environment.LIMIT)}
     pytest(session, str(tests), step="smoke", PYTHONPATH=str(folder), **limit)
-    install(session, "primax-numpy")
+    install(session, NUMPY)
     install_oracle(session)
     variables = test_environment.reference_variables()
     tests = ["integration_tests/test_coexistence.py", "integration_tests/test_vendored_copies.py"]
@@ -362,8 +367,8 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def processes(session: nox.Session) -> None:
     """Kill processes at random 20 times, and go through 50 generations; about 10 minutes."""
-    install(session, "primax-distributed", also=TEST_TOOLS)
-    folder = str(workspace.wheels()["primax-distributed"].folder / "tests" / "processes")
+    install(session, DISTRIBUTED, also=TEST_TOOLS)
+    folder = str(workspace.wheels()[DISTRIBUTED].folder / "tests" / "processes")
     only = session.posargs or ["-k", "killed_at_random or many_generations"]
     command = ["python", "-m", "pytest", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
     long = {"PRIMAX_TEST_KILLS": "20", "PRIMAX_TEST_GENERATIONS": "50"}

@@ -75,7 +75,7 @@ def shard_map(
     >>> mesh = make_mesh((1,), ("i",))
     >>> @shard_map(mesh=mesh, in_specs=P("i"), out_specs=P())
     ... def total(x):
-    ...     return lax.psum(x.sum(), "i")
+    ...     return lax.psum(lax.reduce_sum(x, (0,)), "i")
     >>> float(total(np.arange(4.0)))
     6.0
     """
