@@ -175,7 +175,10 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
-    more = {workspace.distribution_name(INTERPRETERS): [INTERPRETERS], DISTRIBUTED: [NUMPY]}
+    more = {
+        workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
+        DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
+    }
     install(session, part, *more.get(part, ()), also=TEST_TOOLS)
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]

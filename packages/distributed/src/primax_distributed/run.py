@@ -104,7 +104,7 @@ class Launcher:
             lost, self._lost = self._lost, {}
         for rank, why in lost.items():
             process = self.processes[rank]
-            if process.poll() is None and not _ends_soon(process):
+            if process.poll() is None and not _ends_soon(process, why):
                 _say(f"rank {rank} is killed: {why}")
                 process.kill()
                 process.wait()
@@ -144,10 +144,11 @@ class Launcher:
         self.coordinator.close()
 
 
-def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
+def _ends_soon(process: subprocess.Popen[bytes], why: str) -> bool:
     """Return True if a process whose connection closed ends by itself."""
     try:
-        process.wait(1)
+        # After an exception the interpreter still exits, which takes its time on a busy machine.
+        process.wait(10 if why.startswith("it raised") else 1)
     except subprocess.TimeoutExpired:
         return False
     return True
