@@ -2,6 +2,10 @@
 
 from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
+from primax_core.extend.lowering import trusted_rules as _trusted_rules
+
+# Jaxprs with this package's primitives keep their links in the cache on disk.
+_trusted_rules(__name__)
 
 from . import _inference as _inference
 from . import mesh_utils as mesh_utils
@@ -26,8 +30,11 @@ from ._mesh import make_mesh as make_mesh
 from ._named import NamedSharding as NamedSharding
 from ._named import make_single_device_sharding as make_single_device_sharding
 from ._placement import ManualAxisType as ManualAxisType
+from ._placement import manual_axis_type as manual_axis_type
 from ._shard_map import shard_map as shard_map
 from ._shard_map_specs import Infer as Infer
+from ._pmap import pmap as pmap
+from ._smap import smap as smap
 from ._spec import P as P
 from ._spec import PartitionSpec as PartitionSpec
 from ._spec import UnreducedKind as UnreducedKind

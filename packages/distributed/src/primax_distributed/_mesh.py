@@ -88,6 +88,10 @@ class BaseMesh(Immutable):
         """Pairs of a name and a size."""
         return tuple(self._sizes.items())
 
+    def _key_on_disk(self) -> tuple[Any, ...]:
+        """The contents, for keys of the cache on disk."""
+        return self.axis_sizes, self.axis_names, self.axis_types
+
     def _of_type(self, kind: AxisType) -> tuple[Hashable, ...]:
         return tuple([n for n, t in zip(self.axis_names, self.axis_types) if t is kind])
 
@@ -429,6 +433,10 @@ class Mesh(BaseMesh, ContextDecorator):
             return known
         _check_devices(flat)
         return _meshes.add(key, lambda: _new_mesh(cls, array, flat, axes))
+
+    def _key_on_disk(self) -> tuple[Any, ...]:
+        devices = [(d.platform, d.id, d.device_kind) for d in self._flat_devices_tuple]
+        return *super()._key_on_disk(), devices
 
     @property
     def size(self) -> int:

@@ -273,6 +273,9 @@ class NamedSharding(Sharding):
         )
         return NamedSharding(self.mesh, spec, memory_kind=self._memory_kind)
 
+    def _key_on_disk(self) -> tuple[Any, ...]:
+        return self.mesh, self.spec, self._memory_kind
+
     # Copies
 
     def __reduce__(self) -> tuple[Any, ...]:

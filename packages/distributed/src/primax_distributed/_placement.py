@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import Any, Final
 
+from primax_core.extend.placements import is_placed
+
 from ._interning import Immutable, Interned, put
 from ._named import Placement as Placement, unplaced as unplaced
 from ._spec import UnreducedKind, checked_axes, checked_kind
@@ -114,4 +116,24 @@ def _restored(
 ) -> ManualAxisType:
     return ManualAxisType(
         varying=varying, unreduced=unreduced, reduced=reduced, unreduced_kind=kind
+    )
+
+
+def manual_axis_type(aval: Any) -> ManualAxisType:
+    """The manual mesh axes in a type.
+
+    >>> import numpy as np
+    >>> from primax_core import typeof
+    >>> manual_axis_type(typeof(np.float32(1))).empty
+    True
+    """
+    if not is_placed(aval):
+        return ManualAxisType()
+    placement = aval.placement
+    unreduced = placement.manual(placement.unreduced)
+    return ManualAxisType(
+        varying=placement.varying,
+        unreduced=unreduced,
+        reduced=placement.manual(placement.reduced),
+        unreduced_kind=placement.unreduced_kind if unreduced else None,
     )

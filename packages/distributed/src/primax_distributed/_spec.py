@@ -105,6 +105,11 @@ class PartitionSpec(Immutable):
             put(self, name, value)
         return _instances.add(key, lambda: self)
 
+    def _key_on_disk(self) -> tuple[Any, ...]:
+        """The contents, for keys of the cache on disk."""
+        entries = tuple([("?",) if p is UNCONSTRAINED else p for p in self._partitions])
+        return entries, self.unreduced, self.reduced, self.unreduced_kind
+
     @property
     def partitions(self) -> tuple[Any, ...]:
         """The entries."""

@@ -65,6 +65,11 @@ class Placement(ABC):
         The text continues a message: "the varying axes do not match; apply lax.pcast(...) to ...".
         """
 
+    @property
+    def cotangent(self) -> Placement | Unplaced:
+        """The placement of cotangents, by default this one."""
+        return self
+
     def _placement(self, ndim: int) -> Placement:
         return self
 

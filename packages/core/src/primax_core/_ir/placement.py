@@ -45,3 +45,8 @@ unplaced: Final = Unplaced()
 def is_placed(aval: Any) -> bool:
     """Return True if a type says how its values are divided over devices."""
     return getattr(aval, "placement", unplaced) is not unplaced  # tokens have none
+
+
+def transposed(aval: Any) -> Any:
+    """The aval with the placement of cotangents."""
+    return aval.update(placement=aval.placement.cotangent) if is_placed(aval) else aval

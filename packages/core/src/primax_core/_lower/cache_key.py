@@ -318,7 +318,10 @@ class _Writer:
             return ("enum", kind.__module__, kind.__qualname__, value.name)
         if isinstance(value, tuple):
             return (kind.__module__, kind.__qualname__, [self.value(v) for v in value])
-        raise Unkeyable(value)
+        contents = getattr(value, "_key_on_disk", None)
+        if contents is None:
+            raise Unkeyable(value)
+        return (kind.__module__, kind.__qualname__, self.value(contents()))
 
     def sequence(self, values: Any) -> Any:
         return (type(values).__name__, [self.value(v) for v in values])
@@ -340,6 +343,7 @@ _WRITERS: Final[dict[type, Callable[[_Writer, Any], Any]]] = {
     tuple: _Writer.sequence,
     list: _Writer.sequence,
     dict: _Writer.mapping,
+    frozenset: lambda self, values: ("frozenset", sorted(map(self.value, values), key=repr)),
     np.ndarray: lambda self, value: ("numpy", self.array(value)),
     Jaxpr: lambda self, value: ("jaxpr", self.jaxpr(value)),
     ShapedArray: lambda self, value: ("aval", self.aval(value)),

@@ -289,7 +289,8 @@ def infer(
         ) from e
     if cached:
         return cached
-    if cached is False:  # the types depend on the named axes in scope
+    in_scope = cached is False
+    if in_scope:  # the types depend on the named axes in scope
         key = (*key, axis_env.key)
         cached = cache.get(key)
         if cached is not None:
@@ -307,7 +308,7 @@ def infer(
         from .._ir.placed_types import placed_results
 
         avals, casts = placed_results(prim, rule, in_avals, params)
-        if cached is None and rule_kinds.place in prim.rules and named_axes_of(prim, params):
+        if not in_scope and rule_kinds.place in prim.rules and named_axes_of(prim, params):
             cache[key] = False
             key = (*key, axis_env.key)
     else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir import rules as kinds
 from .._ir.avals import ShapedArray
+from .._ir.placement import transposed
 from .._ir.jaxpr import Eqn, Jaxpr
 from .._ir.primitive import Primitive
 from .._ir.rule_results import (
@@ -171,7 +172,7 @@ def cotangents(
             actual = typeof(ct)
             expected = aval if actual.dtype == aval.dtype else aval.tangent_aval()
             check_like(prim, kind, rule, actual, expected, f"a cotangent for operand {i}")
-            ct = placed_like(ct, expected)
+            ct = placed_like(ct, transposed(expected))
         checked.append(ct)
     return checked
 

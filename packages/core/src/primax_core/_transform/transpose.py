@@ -9,6 +9,7 @@ from .._base import source
 from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
+from .._ir.placement import transposed
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, Var
 from .._ir.rule_results import check_count, code_of
 from .._trace.core import bind_on, call_on, placed_like, typeof
@@ -90,7 +91,9 @@ def transpose_jaxpr(
 
         known_avals = [v.aval for v, is_lin in zip(jaxpr.invars, linear) if not is_lin]
         ct_avals = [
-            v.aval.tangent_aval() if m is True else m for v, m in zip(jaxpr.outvars, ct_mask) if m
+            transposed(v.aval.tangent_aval()) if m is True else m
+            for v, m in zip(jaxpr.outvars, ct_mask)
+            if m
         ]
         return stage_with_aux(run, [*known_avals, *ct_avals], jaxpr.debug_info)
 
@@ -190,7 +193,7 @@ def transpose_eqn(eqn, linear_args: tuple[bool, ...], values: Sequence, cts: Seq
         kind = rule_kinds.transpose_direct
         cotangents = check_count(prim, kind, direct, result, len(avals), "cotangents of operands")
         return [
-            placed_like(c, a) if c is not None and type(a) is ShapedArray else c
+            placed_like(c, transposed(a)) if c is not None and type(a) is ShapedArray else c
             for c, a in zip(cotangents, avals)
         ]
     avals = tuple(

@@ -15,7 +15,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
 from ..._ir.effects import on_references
 from ..._ir.jaxpr import Jaxpr, Var
-from ..._ir.placement import is_placed
+from ..._ir.placement import is_placed, transposed
 from ..._ir.primitive import (
     Primitive,
     abstract,
@@ -453,7 +453,7 @@ def _transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, **para
         program, more = close_over(program)
         known_consts = [*more, *known_consts]
     known_xs = [a for a in xs if not is_linear(a)]
-    sums = [zeros(a.aval.tangent_aval()) for a in consts if is_linear(a)]
+    sums = [zeros(transposed(a.aval.tangent_aval())) for a in consts if is_linear(a)]
     outs = scan_p.bind(
         *known_consts, *sums, *ct_carry, *(c for c in ct_ys if type(c) is not Zero), *known_xs,
         jaxpr=program, num_consts=len(known_consts), num_carry=len(sums) + num_carry,
@@ -492,7 +492,7 @@ def _transposed_body(jaxpr, linear, ys_given, carry_avals, num_consts) -> Jaxpr:
     in_avals = jaxpr.in_avals
     const_avals, _, x_avals = _split(in_avals, num_consts, num_carry)
     known_c = [a for a, m in zip(const_avals, const_lin) if not m]
-    lin_c = [a.tangent_aval() for a, m in zip(const_avals, const_lin) if m]
+    lin_c = [transposed(a.tangent_aval()) for a, m in zip(const_avals, const_lin) if m]
     known_x = [a for a, m in zip(x_avals, xs_lin) if not m]
     ct_y = [a for a, m in zip(jaxpr.out_avals[num_carry:], ys_given) if m]
     n_kc, n_lc, n_y = len(known_c), len(lin_c), len(ct_y)

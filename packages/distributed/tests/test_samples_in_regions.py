@@ -1,0 +1,138 @@
+"""Every sample of every primitive of every installed wheel, traced and differentiated in a region.
+
+Its operands vary along a mesh axis. The same is done outside of a region; what works there must
+work inside, and the types of results must be the same up to the axes along which they vary.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+
+import numpy as np
+import pytest
+
+import primax_core as pc
+import primax_distributed as pd
+from primax_core.extend import (
+    Operand,
+    ShapedArray,
+    check_jaxpr,
+    eval_jaxpr,
+    jvp_jaxpr,
+    known_primitives,
+    linearize_jaxpr,
+    samples,
+    stage,
+    transpose_jaxpr,
+)
+from primax_core.extend.placements import is_placed, unplaced
+from primax_distributed import AxisType, P
+from primax_distributed._manual_region import Region
+
+WHEELS = ("primax_core", "primax_numpy", "primax_scipy", "primax_random", "primax_nn",
+          "primax_sparse", "primax_interpreters", "primax_distributed")  # fmt: skip
+MESH = pd.AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+REGION = Region(MESH, frozenset("xy"), True)
+
+
+def primitives():
+    for wheel in WHEELS:
+        if importlib.util.find_spec(wheel) is None:
+            continue
+        package = importlib.import_module(wheel)
+        for module in pkgutil.walk_packages(package.__path__, f"{wheel}."):
+            if "__main__" not in module.name and not module.name.startswith(SKIPPED):
+                try:
+                    importlib.import_module(module.name)
+                except ImportError:
+                    continue
+    return sorted(known_primitives(), key=lambda p: (p.home, p.name))
+
+
+SKIPPED = ("primax_interpreters.profiler", "primax_distributed.run", "primax_core.testing")
+
+
+def without_axes(avals):
+    return [
+        a.update(placement=unplaced, weak_type=False) if isinstance(a, ShapedArray) else a
+        for a in avals
+    ]
+
+
+def derived(f, avals, varying):
+    """The types that tracing, forward and reverse mode give, and the steps that failed."""
+    jaxpr = stage(f, avals)
+    check_jaxpr(jaxpr)
+    types, failed = {"trace": jaxpr.out_avals}, {}
+    mask = [isinstance(a, ShapedArray) and np.issubdtype(a.dtype, np.inexact) for a in avals]
+
+    def forward():
+        found, _ = jvp_jaxpr(jaxpr, mask)
+        check_jaxpr(found)
+        return found.out_avals
+
+    def reverse():
+        parts = linearize_jaxpr(jaxpr, mask)
+        check_jaxpr(parts.forward)
+        if parts.linear is None:
+            return []
+        check_jaxpr(parts.linear)
+        n = len(parts.linear.invars) - sum(mask)
+        back, kept = transpose_jaxpr(parts.linear, [False] * n + [True] * sum(mask))
+        check_jaxpr(back)
+        for a, v in zip(back.out_avals, [v for v, k in zip(parts.linear.invars, kept) if k]):
+            assert a.placement is v.aval.placement, (a, v.aval)
+        return back.out_avals
+
+    for name, step in (("forward", forward), ("reverse", reverse)):
+        try:
+            types[name] = step() if any(mask) else []
+        except Exception as e:
+            failed[name] = e
+    return types, failed
+
+
+def test_samples():
+    tried, differentiated, problems = 0, 0, []
+    for prim in primitives():
+        rule = prim.rules.get(samples)
+        if not callable(rule):
+            continue
+        for i, sample in enumerate(rule()):
+            if sample.raises is not None:
+                continue
+            operands = [o for o in sample.operands if isinstance(o, Operand)]
+            avals = [ShapedArray(o.shape, o.dtype) for o in operands]
+
+            def f(*xs, prim=prim, sample=sample):
+                rest = iter(xs)
+                args = [next(rest) if isinstance(o, Operand) else o for o in sample.operands]
+                out = sample.call(*args) if sample.call else prim.bind(*args, **sample.params)
+                return pc.tree_util.tree_leaves(out)
+
+            try:
+                expected, _ = derived(f, avals, False)
+            except Exception:
+                continue  # the conformance kit reports the reason
+            tried += 1
+            where = f"{prim.name}-{i} ({prim.home})"
+            with REGION.entered():
+                local = [
+                    REGION.local_aval(a.with_axis(0, 4), P("x")).without_axis(0) for a in avals
+                ]
+                try:
+                    types, failed = derived(f, local, True)
+                except Exception as e:
+                    problems.append(f"{where}: {type(e).__name__}: {e}")
+                    continue
+            for step, avals_out in expected.items():
+                if step in failed:
+                    problems.append(f"{where} {step}: {failed[step]}")
+                elif without_axes(types[step]) != without_axes(avals_out):
+                    problems.append(f"{where} {step}: {types[step]}, expected {avals_out}")
+            differentiated += "reverse" in types and bool(types["reverse"])
+    print(tried, differentiated)
+    assert not problems, "\n".join([f"{len(problems)} of {tried}", *problems[:40]])
+    assert tried > 900 and differentiated > 450
