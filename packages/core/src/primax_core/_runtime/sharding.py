@@ -109,6 +109,20 @@ class Sharding(ABC):
         """The sharding over the same devices that a result's placement requires, or ``None``."""
         return None
 
+    def _for_result(self, what: str) -> Sharding:
+        """The sharding as the parameter ``out_sharding`` of an operation.
+
+        Args:
+          what: the name of the operation, for errors.
+
+        Raises:
+          ValueError: if the result of an operation cannot have it.
+        """
+        return self
+
+    def _check_constraint(self, aval: Any) -> None:
+        """Raise an error if `with_sharding_constraint` may not give it to a value of a type."""
+
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""
         return self._devices, self.memory_kind, None, self._hlo_sharding(ndim)
