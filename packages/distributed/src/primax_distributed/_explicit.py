@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from primax_core.extend import Primitive
 from primax_core.extend.lowering import AxisRule, LoweredForm, LoweredOperation, axis_rules
@@ -21,12 +21,8 @@ Spec = tuple[Names, ...]
 Sizes = Mapping[Hashable, int]
 
 
-class ShardingTypeError(Exception):
-    """The division of a result along explicit mesh axes does not follow from the operands."""
-
-
 class Ambiguous(Exception):
-    """The reason of a `ShardingTypeError`."""
+    """The reason why the axes of a result do not follow from those of the operands."""
 
 
 def spec_of(aval: Any) -> Spec:
@@ -176,8 +172,3 @@ def joined_names(parts: Sequence[tuple[int, Names]], sizes: Sizes) -> Names:
             whole = False
     return out
 
-
-UNREDUCED_ERROR: Final = (
-    "an operand is unreduced along {names}: the operation is not linear in it. Reduce it first with "
-    "reshard(x, spec)"
-)

@@ -1,132 +1,65 @@
-"""The types of results over explicit axes, for the inference of placements."""
+"""The explicit axes in the types of results, for the inference of placements."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 from primax_core import lax
 from primax_core.extend import Primitive
 from primax_core.extend.placements import is_placed, unplaced
 
-from ._explicit import (
-    UNREDUCED_ERROR,
-    Ambiguous,
-    ShardingTypeError,
-    Spec,
-    check_result,
-    spec_of,
-    specs_by_shardy,
-    text,
-)
+from ._explicit import Ambiguous, Spec, check_result, spec_of, specs_by_shardy
 from ._explicit_rules import own_rules
 from ._mesh import AbstractMesh
-from ._named import Placement
-
-_LINEAR: Final = {
-    getattr(lax, f"{name}_p")
-    for name in "add sub neg reduce_sum reshape transpose convert_element_type squeeze copy "
-    "broadcast_in_dim rev slice concatenate sharding_constraint optimization_barrier".split()
-}
-"""Primitives that may have unreduced operands."""
+from ._placement_errors import ShardingTypeError
 
 
-def explicit_types(
-    prim: Primitive, outs: Sequence[Any], in_avals: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    """The types of results with their explicit axes.
+def explicit_specs(
+    prim: Primitive,
+    in_avals: Sequence[Any],
+    results: Sequence[Any],
+    params: dict[str, Any],
+    mesh: AbstractMesh,
+) -> Sequence[Spec]:
+    """The explicit axes that divide the results of an operation.
 
     Args:
-      outs: types of the results by the abstract rule; those of the parameter ``out_sharding`` are
-        placed already.
-      in_avals: types of the operands.
+      results: types of the results by the abstract rule; those of the parameter ``out_sharding``
+        are placed already.
 
     Raises:
       ShardingTypeError: if the axes of a result do not follow from those of the operands.
     """
-    mesh = mesh_of(prim, in_avals)
-    if mesh is None:
-        return list(outs)
-    if params.get("out_sharding") is not None or _is_asked(prim, params):
-        return list(outs)
+    if is_requested(prim, params):
+        return [spec_of(r) for r in results]
     specs = [spec_of(a) for a in in_avals]
-    sizes = mesh._sizes
+    if prim is lax.device_put_p:
+        return [
+            spec_of(r) if d is not None else s
+            for r, d, s in zip(results, params["devices"], specs)
+        ]
     bare = [a.update(placement=unplaced) if is_placed(a) else a for a in in_avals]
+    sizes = mesh._sizes
     try:
         rule = own_rules.get(prim)
         if rule is not None:
-            found = rule(specs, bare, outs, params, sizes)
-        elif any(any(s) for s in specs):
-            ranks = [o.ndim for o in outs]
-            found = specs_by_shardy(prim, bare, params, specs, ranks, sizes)
+            found = rule(specs, bare, results, params, sizes)
         else:
-            found = [((),) * o.ndim for o in outs]
-        for spec, out in zip(found, outs):
-            check_result(spec, out.shape, sizes)
-        extra = _other_axes(prim, in_avals, mesh)
+            ranks = [r.ndim for r in results]
+            found = specs_by_shardy(prim, bare, params, specs, ranks, sizes)
+        for spec, result in zip(found, results):
+            check_result(spec, result.shape, sizes)
     except Ambiguous as e:
         raise ShardingTypeError(_message(prim, in_avals, params, e)) from None
-    return [_placed(o, mesh, spec, extra) for o, spec in zip(outs, found)]
+    return found
 
 
-def _is_asked(prim: Primitive, params: dict[str, Any]) -> bool:
+def is_requested(prim: Primitive, params: dict[str, Any]) -> bool:
     """Return True if a parameter gives the sharding of the result."""
-    return prim is not lax.sharding_constraint_p and params.get("sharding") is not None
-
-
-def _placed(out: Any, mesh: AbstractMesh, spec: Spec, extra: dict[str, Any]) -> Any:
-    if is_placed(out):
-        return out
-    return out.update(placement=Placement.of(mesh, spec, **extra))
-
-
-def mesh_of(prim: Primitive, avals: Sequence[Any]) -> AbstractMesh | None:
-    """The mesh of the operands that have explicit axes; ``None`` if no operand has.
-
-    Raises:
-      ShardingTypeError: if there are several.
-    """
-    mesh: AbstractMesh | None = None
-    for a in avals:
-        if not is_placed(a):
-            continue
-        p = a.placement
-        if not (any(p.spec) or p.explicit(p.unreduced) or p.explicit(p.reduced)):
-            continue
-        if mesh is None:
-            mesh = p.mesh
-        elif p.mesh is not mesh and not same_axes(p.mesh, mesh):
-            types = ", ".join(b.str_short() for b in avals)
-            raise ShardingTypeError(
-                f"{prim.name} of {types}: the operands are divided over different meshes, {mesh} "
-                f"and {p.mesh}. Move one of them with device_put"
-            )
-    return mesh
-
-
-def same_axes(a: AbstractMesh, b: AbstractMesh) -> bool:
-    """Return True if meshes have the same names, sizes and types of axes."""
-    return (a.axis_names, a.axis_sizes, a.axis_types) == (b.axis_names, b.axis_sizes, b.axis_types)
-
-
-def _other_axes(prim: Primitive, avals: Sequence[Any], mesh: AbstractMesh) -> dict[str, Any]:
-    """Unreduced and reduced explicit axes of the results."""
-    placements = [a.placement for a in avals if is_placed(a)]
-    unreduced: set[frozenset[Hashable]] = {p.explicit(p.unreduced) for p in placements}
-    reduced = frozenset().union(*[p.explicit(p.reduced) for p in placements])
-    if not any(unreduced) and not reduced:
-        return {}
-    extra: dict[str, Any] = {"reduced": reduced}
-    if any(unreduced):
-        names = frozenset().union(*unreduced)
-        if prim not in _LINEAR or len(placements) < len(avals) or len(unreduced) > 1:
-            shown = text(tuple(n for n in mesh.axis_names if n in names))
-            raise Ambiguous(UNREDUCED_ERROR.format(names=shown))
-        kinds = {p.unreduced_kind for p in placements}
-        if len(kinds) > 1:
-            raise Ambiguous("the operands are unreduced with different reductions")
-        extra |= {"unreduced": names, "unreduced_kind": kinds.pop()}
-    return extra
+    if prim is lax.sharding_constraint_p:
+        return False
+    return params.get("out_sharding") is not None or params.get("sharding") is not None
 
 
 def _message(

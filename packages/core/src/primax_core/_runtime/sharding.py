@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,6 +119,17 @@ class Sharding(ABC):
           ValueError: if the result of an operation cannot have it.
         """
         return self
+
+    def _permuted(self, axes: Sequence[int]) -> Sharding:
+        """The sharding of an array whose axis ``i`` is axis ``axes[i]`` of one with this one."""
+        return self
+
+    def _applied(self, fun: Callable[..., Any], *operands: Any) -> Any:
+        """The result of a function of arrays, with this sharding.
+
+        The types of values in the function do not say how they are divided.
+        """
+        return fun(*operands)
 
     def _check_constraint(self, aval: Any) -> None:
         """Raise an error if `with_sharding_constraint` may not give it to a value of a type."""

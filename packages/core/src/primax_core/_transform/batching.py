@@ -33,19 +33,35 @@ A = TypeVar("A")
 
 
 class Axis:
-    """A mapped axis: its size, its name (or ``None``), and the mesh axes that shard it."""
+    """A mapped axis.
 
-    __slots__ = ("size", "name", "spmd_name")
+    Attributes:
+      size: its size.
+      name: its name, or ``None``.
+      spmd_name: the mesh axes that shard it, or ``None``.
+      division: the placement of a vector that is divided as the axis; ``None`` if it is not divided
+        along mesh axes that appear in types.
+    """
 
-    def __init__(self, size: int, name: Any = None, spmd_name: Any = None):
+    __slots__ = ("size", "name", "spmd_name", "division")
+
+    def __init__(self, size: int, name: Any = None, spmd_name: Any = None, division: Any = None):
         self.size: int = size
         self.name: Any = name
         self.spmd_name: Any = spmd_name
+        self.division: Any = division
+
+    @property
+    def mesh_axes(self) -> Any:
+        """The entry of the axis in a partition spec: `spmd_name`, or that of `division`."""
+        if self.spmd_name is not None or self.division is None:
+            return self.spmd_name
+        return self.division.sharding.spec[0]
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Cache key that distinguishes batched jaxprs of different axes."""
-        return (self.size, self.name, self.spmd_name)
+        return (self.size, self.name, self.spmd_name, self.division)
 
     def __repr__(self) -> str:
         return f"Axis(size={self.size}, name={self.name!r})"

@@ -104,14 +104,14 @@ def sharded_result(
       result: the position of the result, if there are several.
     """
     if devices not in prim.rules:
-        prim.rule(devices)(lambda eqn: devices_named(eqn.params[parameter]))
+        prim.rule(devices)(lambda eqn: devices_named(eqn.params.get(parameter)))
 
     def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(rule)
         def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
             out_avals = ctx.out_avals
             out = rule(ctx, *values, **params)
-            sharding = params[parameter]
+            sharding = params.get(parameter)
             if sharding is None:
                 return out
             if result is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +45,7 @@ from .reducing import (
 )
 from .reshaping import reshape, squeeze
 from .scalar_jaxprs import check_for_elements
+from .out_sharding import out_sharding_of
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
 
@@ -158,6 +160,12 @@ def reduce(
     if tree != init_tree:
         raise ValueError(
             f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
+        )
+    if out_sharding is not None:
+        sharding = out_sharding_of("reduce", out_sharding)
+        return pytree.tree_map(
+            partial(sharding._applied, lambda x: x),
+            reduce(operands, init_values, computation, dimensions),
         )
     axes = int_tuple("reduce", "dimensions", dimensions)
     avals = [typeof(x) for x in leaves]
