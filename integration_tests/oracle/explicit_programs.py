@@ -111,7 +111,9 @@ for _name in BINARY:
     PROGRAMS[f"binary {_name}"] = lambda w, n=_name: getattr(w.lax, n)(w.A, w.R)
     PROGRAMS[f"binary {_name} partly"] = lambda w, n=_name: getattr(w.lax, n)(w.X, w.Y)
 for _pair in ("A A", "A T", "XY X", "XY A", "X XY", "Y X", "T Y", "T X", "XY Y"):
-    PROGRAMS[f"mul {_pair}"] = lambda w, p=_pair.split(): w.lax.mul(getattr(w, p[0]), getattr(w, p[1]))
+    PROGRAMS[f"mul {_pair}"] = lambda w, p=_pair.split(): w.lax.mul(
+        getattr(w, p[0]), getattr(w, p[1])
+    )
 
 group(
     "elementwise",
@@ -373,7 +375,7 @@ def result(side: Side, name: str) -> str:
             out = PROGRAMS[name](side)
             leaves = lib.tree_util.tree_leaves(out)
             return " ".join(text_of(side, lib.typeof(x)) for x in leaves)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 

@@ -124,7 +124,9 @@ def _by_rule(rule: AxisRule, operands: Sequence[Spec], sizes: Sizes) -> list[Spe
                 holders[factor] = holders.get(factor, 0) + 1
     for factor, names in names_of.items():
         if factor in rule.reduction and holders[factor] > 1:
-            raise Ambiguous(f"an axis that is summed is divided along {text(names)} in each operand")
+            raise Ambiguous(
+                f"an axis that is summed is divided along {text(names)} in each operand"
+            )
         if factor in rule.whole:
             raise Ambiguous(f"an axis that must not be divided is divided along {text(names)}")
     return [
@@ -152,7 +154,9 @@ def split_names(
         if own:
             out[factor] = tuple(own)
         if rest and n != size and (i + 1 < len(factors) or not own or n < size):
-            raise Ambiguous(f"a part of an axis, of size {size}, cannot be divided along {text(names)}")
+            raise Ambiguous(
+                f"a part of an axis, of size {size}, cannot be divided along {text(names)}"
+            )
     return out
 
 
@@ -171,4 +175,3 @@ def joined_names(parts: Sequence[tuple[int, Names]], sizes: Sizes) -> Names:
         if size > 1 and not names:
             whole = False
     return out
-

@@ -125,10 +125,7 @@ def auto_axes(
             shardings = broadcast_prefix(wanted, out)
             return tree_unflatten(
                 tree,
-                [
-                    reshard_to(x, _sharding(s, "auto_axes", mesh))
-                    for x, s in zip(leaves, shardings)
-                ],
+                [reshard_to(x, _sharding(s, "auto_axes", mesh)) for x, s in zip(leaves, shardings)],
             )
 
         return _call(run, (fun, mesh, inner, _key(wanted)), args, kwargs)

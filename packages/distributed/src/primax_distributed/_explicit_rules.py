@@ -127,9 +127,7 @@ def _reshape(specs, avals, outs, params, sizes):
     return [reshaped([specs[0][i] for i in order], shape, outs[0].shape, sizes)]
 
 
-def reshaped(
-    spec: Sequence[Names], shape: Sequence[int], new: Sequence[int], sizes: Sizes
-) -> Spec:
+def reshaped(spec: Sequence[Names], shape: Sequence[int], new: Sequence[int], sizes: Sizes) -> Spec:
     """The mesh axes of a reshaped array.
 
     Axes are split, merged, or kept; axes of size 1 may come and go. Where several axes become
@@ -194,9 +192,7 @@ def _gather(specs, avals, outs, params, sizes):
         if axis in batching:
             continue
         if slice_sizes[axis] != avals[0].shape[axis] and names:
-            raise Ambiguous(
-                f"axis {axis} of the array is divided along {text(names)}, and indexed"
-            )
+            raise Ambiguous(f"axis {axis} of the array is divided along {text(names)}, and indexed")
         if axis not in numbers.collapsed_slice_dims:
             kept.append(names)
     positions = list(indices[:-1])
@@ -219,9 +215,7 @@ def _scatter(specs, avals, outs, params, sizes):
         inserted = axis in numbers.inserted_window_dims
         size = 1 if inserted else next(windows)
         if names and size != avals[0].shape[axis]:
-            raise Ambiguous(
-                f"axis {axis} of the array is divided along {text(names)}, and indexed"
-            )
+            raise Ambiguous(f"axis {axis} of the array is divided along {text(names)}, and indexed")
     return [operand]
 
 

@@ -36,8 +36,7 @@ def explicit_specs(
     specs = [spec_of(a) for a in in_avals]
     if prim is lax.device_put_p:
         return [
-            spec_of(r) if d is not None else s
-            for r, d, s in zip(results, params["devices"], specs)
+            spec_of(r) if d is not None else s for r, d, s in zip(results, params["devices"], specs)
         ]
     bare = [a.update(placement=unplaced) if is_placed(a) else a for a in in_avals]
     sizes = mesh._sizes

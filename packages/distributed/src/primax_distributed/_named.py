@@ -462,6 +462,16 @@ class Placement(PlacementOfTypes):
         """The placement of values that are stacked along a new axis ``i``."""
         return self.update(spec=(*self.spec[:i], (), *self.spec[i:]))
 
+    def only_axis(self, i: int) -> Any:
+        """The placement of a vector that is divided as axis ``i``; ``None`` if it is not."""
+        return Placement.of(self.mesh, [self.spec[i]]) if self.spec[i] else None
+
+    def stacked(self, placement: Any, ndim: int, i: int) -> Any:
+        """The placement of values stacked along a new axis ``i`` that is divided as this vector."""
+        if placement is unplaced:
+            return Placement.of(self.mesh, [*((),) * i, self.spec[0], *((),) * (ndim - i)])
+        return placement.update(spec=(*placement.spec[:i], self.spec[0], *placement.spec[i:]))
+
     def cast(self, x: Any) -> Any:
         """A value of another placement, or of none, as one of this placement.
 

@@ -85,7 +85,9 @@ def axis_rules(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) ->
 
     >>> from primax_core import lax
     >>> from primax_core.extend import ShapedArray
-    >>> form = axis_rules(lax.transpose_p, [ShapedArray((2, 3), "float32")], {"permutation": (1, 0)})
+    >>> form = axis_rules(
+    ...     lax.transpose_p, [ShapedArray((2, 3), "float32")], {"permutation": (1, 0)}
+    ... )
     >>> form.operations[0].rule.operands, form.operations[0].rule.results
     ((((0,), (1,)),), (((1,), (0,)),))
     """

@@ -21,6 +21,7 @@ from .._trace.core import (
     check_leaks,
     check_live,
     made_by,
+    placed_like,
     set_trace,
     typeof,
 )
@@ -30,6 +31,12 @@ from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
 
 A = TypeVar("A")
+
+
+class DividedSize(int):
+    """The size of a mapped axis that is divided along mesh axes that appear in types."""
+
+    division: Any
 
 
 class Axis:
@@ -50,6 +57,9 @@ class Axis:
         self.name: Any = name
         self.spmd_name: Any = spmd_name
         self.division: Any = division
+        if division is not None:
+            self.size = DividedSize(size)
+            self.size.division = division
 
     @property
     def mesh_axes(self) -> Any:
@@ -169,6 +179,8 @@ class BatchTrace(Trace):
             return references.ops.call(self, jaxpr, args, name)
         dims = tuple(d for _, d in pairs)
         values = [v for v, _ in pairs]
+        if self.axis.division is not None:
+            values = [v if d is None else divided(v, d, self.axis) for v, d in pairs]
         if not any(d is not None for d in dims) and not (
             self.axis.name is not None and self.axis.name in _axis_names(jaxpr)
         ):
@@ -246,7 +258,15 @@ def batched_aval(aval, dim: int | None, size: int):
     """The aval of a batch."""
     if dim is None:
         return aval
+    if type(size) is DividedSize:
+        return aval.with_axis(dim, int(size), size.division)
     return aval.with_axis(dim, size)
+
+
+def divided(x: Any, dim: int, axis: Axis) -> Any:
+    """The batch with its mapped axis divided as the axis."""
+    aval = typeof(x)
+    return placed_like(x, batched_aval(aval.without_axis(dim), dim, axis.size))
 
 
 def batch_of(
@@ -306,6 +326,9 @@ def sum_axis(x: Any, axis: int) -> Any:
 
 def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
     """The batch with its mapped axis at ``target``; an unbatched value is broadcast."""
+    if dim is None and type(size) is DividedSize:
+        repeated = structural.insert_axis(x, int(size), target)
+        return placed_like(repeated, batched_aval(typeof(x), target, size))
     if dim is None:
         return structural.insert_axis(x, size, target)
     return x if dim == target else structural.move_axis(x, dim, target)

@@ -109,9 +109,7 @@ def _broadcast_in_dim_abstract(x, *, shape, broadcast_dimensions, sharding):
             "corresponding dimensions in the target broadcast shape; got operand of shape "
             f"{x.shape}, target broadcast shape {shape}, broadcast_dimensions {dims}."
         )
-    return with_sharding(
-        broadcast_in_dim_p, ShapedArray(shape, x.dtype, x.weak_type), sharding
-    )
+    return with_sharding(broadcast_in_dim_p, ShapedArray(shape, x.dtype, x.weak_type), sharding)
 
 
 @broadcast_in_dim_p.rule(lower)

@@ -19,7 +19,6 @@ from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero, add_tangents, is_linear
 from .conversion import convert, converted
 from .elementwise import check_kind, weak
-from .permuting import transpose as transpose_axes
 from .out_sharding import (
     batched_sharding,
     out_sharding_of,
@@ -27,6 +26,7 @@ from .out_sharding import (
     sharding_like,
     with_sharding,
 )
+from .permuting import transpose as transpose_axes
 from .precision import (
     DotAlgorithm,
     DotAlgorithmPreset,

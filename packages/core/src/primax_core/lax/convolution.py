@@ -35,7 +35,6 @@ from .conv_numbers import (
 )
 from .conversion import convert
 from .elementwise import check_kind, weak
-from .permuting import rev, transpose as transpose_axes
 from .out_sharding import (
     batched_sharding,
     out_sharding_of,
@@ -43,6 +42,7 @@ from .out_sharding import (
     sharding_like,
     with_sharding,
 )
+from .permuting import rev, transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision, precision_attr
 from .reshaping import reshape
 from .shapes import int_tuple

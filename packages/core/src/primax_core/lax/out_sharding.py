@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .._ir.placement import is_placed
 from .._ir.primitive import Primitive
 from .._ir.rules import devices
-from .._ir.placement import is_placed
 from .._ir.symbolic_dims import is_static
 from .._lower.lazy import mlir
 from .._runtime.array import physical

@@ -29,8 +29,8 @@ from .contracting import (
 )
 from .conversion import convert, convert_element_type
 from .elementwise import check_kind, weak
-from .permuting import transpose as transpose_axes
 from .out_sharding import out_sharding_of
+from .permuting import transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim

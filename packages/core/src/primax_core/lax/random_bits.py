@@ -28,8 +28,8 @@ from .elementwise import (
     weak,
 )
 from .joining import concatenate
-from .reshaping import expand_dims
 from .out_sharding import batched_sharding, out_sharding_of, sharded_result, with_sharding
+from .reshaping import expand_dims
 from .shapes import canonical_shape, tail_of
 from .slicing import index_in_dim, slice_in_dim
 

@@ -28,6 +28,7 @@ from .bitwise import bitwise_and, bitwise_or, bitwise_xor
 from .broadcasting import broadcast_in_dim
 from .elementwise import accepts
 from .joining import concatenate
+from .out_sharding import out_sharding_of
 from .permuting import transpose
 from .reducing import (
     axis_reducer,
@@ -45,7 +46,6 @@ from .reducing import (
 )
 from .reshaping import reshape, squeeze
 from .scalar_jaxprs import check_for_elements
-from .out_sharding import out_sharding_of
 from .shapes import int_tuple, past, without
 from .slicing import slice_in_dim
 

@@ -18,7 +18,6 @@ from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .broadcasting import broadcast_in_dim
 from .elementwise import linear, sum_axes
-from .permuting import transpose
 from .out_sharding import (
     batched_sharding,
     out_sharding_of,
@@ -26,6 +25,7 @@ from .out_sharding import (
     sharding_like,
     with_sharding,
 )
+from .permuting import transpose
 from .shapes import canonical_axis, canonical_shape, inserted, int_tuple, past, tail_of, without
 
 reshape_p: Final = Primitive("reshape")
