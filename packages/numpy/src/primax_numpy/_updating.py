@@ -12,6 +12,7 @@ from primax_core import lax, vmap
 from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state
 from primax_core.extend.dimensions import broadcast_shapes, is_static, size_as, slice_length
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.placements import is_placed, placed_like
 from primax_core.extend.runtime import with_out_sharding
 
 from ._creation import asarray
@@ -136,7 +137,8 @@ class Updates:
         values = _operand_of(values, array.dtype)
         plan, operands = plan_of(self._index, array.shape)
         _warn_of_loss(array.aval, values)
-        return _put(array, values, *operands, plan=plan, operation=operation, **static)
+        out = _put(array, values, *operands, plan=plan, operation=operation, **static)
+        return placed_like(out, array.aval) if is_placed(array.aval) else out
 
 
 def get(array: Array, *operands: Any, plan: Any, **hints: Any) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import is_scalar_literal
+from .._ir.placement import is_placed
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -270,6 +271,8 @@ def full_like(
         )
     if sharding is None and shape is None and type(x) is ArrayImpl and x._spec.committed:
         sharding = x.sharding if x.sharding.num_devices > 1 else None
+    elif sharding is None and shape is None and is_placed(like):
+        sharding = like.placement.sharding
     return _filled(fill_value, fill_aval, sizes, sharding)
 
 
