@@ -59,8 +59,9 @@ class ArgInfo:
 
 
 def out_struct(aval: ShapedArray) -> ShapeDtypeStruct:
-    """The shape and dtype of a result."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    """The shape and dtype of a result, with the sharding of its type if it has one."""
+    sharding = aval.placement.sharding if is_placed(aval) else None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 class Stage:
