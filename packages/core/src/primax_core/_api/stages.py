@@ -11,6 +11,7 @@ from .._base import pytree
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
+from .._ir.placement import is_placed
 from .._lower.formats import Formats
 from .._lower.lazy import _compile, locations, lowering
 from .._lower.liveness import devices_of
