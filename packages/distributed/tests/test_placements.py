@@ -99,7 +99,7 @@ def test_shardings_of_placements():
     spec = P("x", unreduced={"y"}, unreduced_kind=MAX)
     sharding = NamedSharding(typed, spec)
     assert sharding._replicated()._of_placement(sharding._placement(1)) is sharding
-    assert sharding._of_placement(unplaced) is None
+    assert sharding._of_placement(unplaced) is sharding._replicated()
     mixed = MESH.update(axis_types=(AUTO, EXPLICIT))
     placement = NamedSharding(mixed, P(None, ("x", "y")))._placement(2)
     assert NamedSharding(mixed, P())._of_placement(placement).spec is P(P.UNCONSTRAINED, "y")

@@ -19,6 +19,9 @@ from ._current import get_mesh as get_mesh
 from ._current import mesh_of_specs as mesh_of_specs
 from ._current import set_mesh as set_mesh
 from ._current import use_abstract_mesh as use_abstract_mesh
+from ._explicit_axes import auto_axes as auto_axes
+from ._explicit_axes import explicit_axes as explicit_axes
+from ._explicit_axes import reshard as reshard
 from ._mesh import AbstractDevice as AbstractDevice
 from ._mesh import AbstractMesh as AbstractMesh
 from ._mesh import AxisType as AxisType

@@ -12,6 +12,7 @@ from typing import Any, Final
 from primax_core.extend import Primitive
 from primax_core.extend.placements import Casts, PlacementInference, install_placements, is_placed
 
+from ._explicit_types import explicit_specs, is_requested
 from ._manual_inference import joined
 from ._mesh_options import current_abstract_mesh
 from ._named import Placement
@@ -42,10 +43,17 @@ class AxisInference(PlacementInference):
         if any(any(p.spec) for p in placements):
             specs = self.explicit_part(prim, in_avals, results, params, mesh)
         else:
-            specs = [((),) * r.ndim for r in results]
-        return [
-            r.update(placement=Placement.of(mesh, spec, **axes)) for r, spec in zip(results, specs)
-        ], casts
+            specs = [r.placement.spec if is_placed(r) else ((),) * r.ndim for r in results]
+        if is_requested(prim, params):
+            axes = {n: v for n, v in axes.items() if n == "varying"}
+        return [_placed(r, mesh, spec, axes) for r, spec in zip(results, specs)], casts
+
+
+def _placed(result: Any, mesh: Any, spec: Any, axes: dict[str, Any]) -> Any:
+    """The type of a result; unreduced axes of the parameter `out_sharding` are kept."""
+    if is_placed(result):
+        return result.update(placement=result.placement.update(spec=spec, **axes))
+    return result.update(placement=Placement.of(mesh, spec, **axes))
 
 
 def common_mesh(prim: Primitive, placements: Sequence[Any]) -> Any:
@@ -59,7 +67,7 @@ def common_mesh(prim: Primitive, placements: Sequence[Any]) -> Any:
     """
     mesh = placements[0].mesh
     for placement in placements:
-        if placement.mesh is not mesh:
+        if placement.mesh is not mesh and not same_axes(placement.mesh, mesh):
             return _of_context(prim, mesh, placement.mesh)
     return mesh
 
@@ -71,17 +79,19 @@ def _of_context(prim: Primitive, mesh: Any, other: Any) -> Any:
         for m in (mesh, other)
     ):
         raise ShardingTypeError(
-            f"{prim.name}: the operands are on different meshes, {mesh} and {other}"
+            f"{prim.name}: the operands are on different meshes, {mesh} and {other}. Move one of "
+            "them with device_put"
         )
     return context
 
 
-def _no_explicit_part(
-    prim: Primitive, in_avals: Sequence[Any], results: Sequence[Any], params: dict[str, Any],
-    mesh: Any,
-) -> Any:  # fmt: skip
-    return [((),) * r.ndim for r in results]
+def same_axes(a: Any, b: Any) -> bool:
+    """Return True if meshes have the same names, sizes and types of axes."""
+    same: bool = (a.axis_names, a.axis_sizes, a.axis_types) == (
+        b.axis_names, b.axis_sizes, b.axis_types
+    )  # fmt: skip
+    return same
 
 
-inference: Final = AxisInference(_no_explicit_part)
+inference: Final = AxisInference(explicit_specs)
 install_placements(inference)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from primax_core import Device
 from primax_core.extend import typeof
-from primax_core.extend.placements import Placement as PlacementOfTypes, unplaced
+from primax_core.extend.placements import Placement as PlacementOfTypes, is_placed, unplaced
 from primax_core.extend.runtime import Sharding, SingleDeviceSharding, Tiling, bounded_cache
 
 from ._axis_casts import cast_manual, difference_of_manual
+from ._explicit import spec_of
 from ._interning import Interned
 from ._mesh import AbstractMesh, AxisType, Mesh
 from ._mesh_of_tiling import mesh_and_spec
 from ._named_checks import check_spec, checked_memory_kind
 from ._placement_text import placement_text
+from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
 from ._shardy_text import sharding_text
 from ._spec import UNCONSTRAINED, PartitionSpec, UnreducedKind, checked_kind, entry_of, trimmed
 
@@ -219,6 +221,37 @@ class NamedSharding(Sharding):
         kind = self.spec.unreduced_kind
         return devices, self._memory_kind, kind, self._hlo_sharding(ndim)
 
+    def _for_result(self, what: str) -> NamedSharding:
+        kinds = self.mesh._name_to_type
+        for name in (*self.spec.names, *self.spec.unreduced, *self.spec.reduced):
+            if kinds[name] is not AxisType.Explicit:
+                raise ValueError(
+                    f"{what} got the sharding {self.spec}, but the mesh axis {name!r} has the type "
+                    f"{kinds[name]!r}: the sharding of a result can only name axes of the type "
+                    "Explicit. Use with_sharding_constraint for axes of the type Auto"
+                )
+        return self
+
+    def _permuted(self, axes: Sequence[int]) -> NamedSharding:
+        entries = [*self.spec, *(None,) * (len(axes) - len(self.spec))]
+        spec = self.spec.update(partitions=[entries[i] for i in axes])
+        return NamedSharding(self.mesh, spec, memory_kind=self._memory_kind)
+
+    def _applied(self, fun: Callable[..., Any], *operands: Any) -> Any:
+        return reshard_to(fun(*map(without_explicit_axes, operands)), self)
+
+    def _check_constraint(self, aval: Any) -> None:
+        if not self.mesh.are_all_axes_explicit:
+            return
+        own = self._placement(aval.ndim)
+        spec = aval.placement.spec if is_placed(aval) else ((),) * aval.ndim
+        if spec != (((),) * aval.ndim if own is unplaced else own.spec):
+            raise AssertionError(
+                "with_sharding_constraint is an assertion where all mesh axes have the type "
+                f"Explicit: the value has the type {aval.str_short()}, which is not divided as "
+                f"{self.spec} says. Use reshard(x, spec) to divide it otherwise"
+            )
+
     # Compilation
 
     def _hlo_sharding(self, ndim: int) -> Any:
@@ -260,8 +293,10 @@ class NamedSharding(Sharding):
         )
 
     def _of_placement(self, placement: Any) -> NamedSharding | None:
-        if placement is unplaced or not isinstance(self.mesh, Mesh):
+        if not isinstance(self.mesh, Mesh):
             return None
+        if placement is unplaced:  # equal on all devices along explicit axes
+            return self._replicated() if self.mesh.are_all_axes_explicit else None
         entries = [entry_of(names) for names in placement.spec]
         if AxisType.Auto in self.mesh.axis_types:
             entries = [UNCONSTRAINED if entry is None else entry for entry in entries]
@@ -430,17 +465,35 @@ class Placement(PlacementOfTypes):
         """The placement of values that are stacked along a new axis ``i``."""
         return self.update(spec=(*self.spec[:i], (), *self.spec[i:]))
 
+    def only_axis(self, i: int) -> Any:
+        """The placement of a vector that is divided as axis ``i``; ``None`` if it is not."""
+        return Placement.of(self.mesh, [self.spec[i]]) if self.spec[i] else None
+
+    def stacked(self, placement: Any, ndim: int, i: int) -> Any:
+        """The placement of values stacked along a new axis ``i`` that is divided as this vector."""
+        if placement is unplaced:
+            return Placement.of(self.mesh, [*((),) * i, self.spec[0], *((),) * (ndim - i)])
+        return placement.update(spec=(*placement.spec[:i], self.spec[0], *placement.spec[i:]))
+
     def cast(self, x: Any) -> Any:
         """A value of another placement, or of none, as one of this placement.
 
         Raises:
           TypeError: if that needs a reduction.
         """
+        x = cast_explicit(x, self)
         actual = typeof(x).placement
         return cast_manual(x, self, None if actual is unplaced else actual)
 
     def uncast(self, x: Any) -> Any:
-        """Raise ``TypeError``: a value whose type says nothing is equal on all devices."""
+        """A value of this placement as one that is whole on each device.
+
+        Raises:
+          TypeError: if it varies along manual axes.
+        """
+        x = uncast_explicit(x)
+        if typeof(x).placement is unplaced:
+            return x
         raise TypeError(
             f"a value of type {typeof(x)} is needed with a type that says nothing: sum it with "
             "lax.psum along the axes along which it varies"
@@ -448,6 +501,11 @@ class Placement(PlacementOfTypes):
 
     def difference(self, expected: Any, actual: Any) -> str:
         """The difference of two types, and how to mend it, for messages."""
+        if spec_of(expected) != spec_of(actual):
+            return (
+                "the explicit mesh axes that divide them do not match; use reshard(x, spec) to "
+                "divide one as the other"
+            )
         return difference_of_manual(expected, actual, self.mesh)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dimensions, dtypes, typeof
+from primax_core.extend.runtime import with_out_sharding
 from primax_numpy.declaring import compiled, one_axis
 
 
@@ -36,7 +37,7 @@ def one_hot(
       dtype: the dtype of the result, the default float by default.
       axis: the position of the new axis in the result, the last by default; or the name of a
         mapped axis, each member of which returns the element of its own index.
-      out_sharding: accepted for compatibility; arrays are on one device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Raises:
       TypeError: if ``num_classes`` is negative, not an integer or not concrete.
@@ -45,6 +46,8 @@ def one_hot(
     >>> one_hot(np.array([0, 2, 5]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """
+    if out_sharding is not None:
+        return with_out_sharding(one_hot, out_sharding, x, num_classes, dtype=dtype, axis=axis)
     n = dimensions.index(num_classes)
     if n < 0:
         raise TypeError(f"one_hot: num_classes must not be negative, got {n}")

@@ -15,6 +15,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes
+from primax_core.extend.runtime import with_out_sharding
 from primax_numpy import random
 from primax_numpy.declaring import axes_of, compiled
 
@@ -27,7 +28,7 @@ class Initializer(Protocol):
       key: a random key, such as `primax.random.key(0)`.
       shape: the shape of the result; a number means one axis.
       dtype: the dtype of the result, by default that passed to the factory function.
-      out_sharding: accepted for compatibility; arrays are on one device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
     """
 
     def __call__(
@@ -61,11 +62,15 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]
     """
+    if out_sharding is not None:
+        return with_out_sharding(zeros, out_sharding, key, shape, dtype)
     return pnp.zeros(_shape_of(shape), _dtype_of(dtype, None))
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
     """Ones; the key is unused."""
+    if out_sharding is not None:
+        return with_out_sharding(ones, out_sharding, key, shape, dtype)
     return pnp.ones(_shape_of(shape), _dtype_of(dtype, None))
 
 
@@ -81,6 +86,8 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         return pnp.full(_shape_of(shape), value, _dtype_of(dtype, None))
 
     return init
@@ -161,6 +168,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype = _dtype_of(dtype, None)
         out: Array = _uniform(key, _number(scale, dtype), shape=_shape_of(shape), dtype=dtype)
         return out
@@ -177,6 +186,8 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype = _dtype_of(dtype, None)
         _check_inexact("normal", dtype)
         out: Array = _normal(key, _number(stddev, dtype), shape=_shape_of(shape), dtype=dtype)
@@ -203,6 +214,8 @@ def truncated_normal(
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype = _dtype_of(dtype, None)
         if not dtypes.issubdtype(dtype, np.floating):
             raise ValueError(f"truncated_normal: dtype must be a float dtype, got {dtype.name}")
@@ -267,6 +280,8 @@ def variance_scaling(
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype, shape = _dtype_of(dtype, None), _shape_of(shape)
         if mode not in _MODES:
             raise ValueError(
@@ -382,6 +397,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype, shape = _dtype_of(dtype, None), _shape_of(shape)
         if len(shape) < 2:
             raise ValueError(
@@ -419,6 +436,8 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     matrices = orthogonal(scale, column_axis, dtype)
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
+        if out_sharding is not None:
+            return with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype, shape = _dtype_of(dtype, None), _shape_of(shape)
         if len(shape) not in (3, 4, 5):
             raise ValueError(

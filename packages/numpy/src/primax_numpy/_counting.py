@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import check_arrays
 from ._functions import compiled, trim_none
@@ -53,7 +54,7 @@ def bincount(
       minlength: the minimum length of the result.
       length: the length of the result, required inside ``jit``; larger integers are dropped. By
         default one more than the maximum.
-      out_sharding: accepted for symmetry with creation functions; the result follows the operand.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Raises:
       TypeError: if ``x`` is not of integer dtype.
@@ -63,6 +64,8 @@ def bincount(
     >>> bincount(np.array([1, 3, 1])).tolist()
     [0, 2, 0, 1]
     """
+    if out_sharding is not None:
+        return with_out_sharding(bincount, out_sharding, x, weights, minlength, length=length)
     check_arrays("bincount", x)
     aval = typeof(x)
     if aval.dtype != np.bool_ and not dtypes.issubdtype(aval.dtype, np.integer):

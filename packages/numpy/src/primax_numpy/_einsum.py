@@ -13,6 +13,7 @@ from primax_core import lax
 from primax_core.extend import Array, cast, dtypes
 from primax_core.extend.dimensions import typical_size
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled
@@ -53,6 +54,18 @@ def einsum(
     >>> einsum("ii->i", np.float32([[1, 2], [3, 4]]))
     Array([1., 4.], dtype=float32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            einsum,
+            out_sharding,
+            subscripts,
+            *operands,
+            out=out,
+            optimize=optimize,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+            _dot_general=_dot_general,
+        )
     check_out("einsum", out)
     text, arrays = _parsed_operands(subscripts, operands)
     check_arrays("einsum", *arrays)

@@ -10,6 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, is_operand
 from primax_core.extend.dimensions import index
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import check_arrays, converted, dtype_argument
 from ._creation import asarray, placed
@@ -36,26 +37,32 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
     Args:
       shape: a size or a sequence of sizes, which must be concrete.
-      device, out_sharding: placement of the result.
+      device, out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     >>> zeros((2, 1))
     Array([[0.],
            [0.]], dtype=float32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(zeros, out_sharding, shape, dtype, device=device)
     dtype_ = dtype_argument(dtype, "zeros") or _FLOAT()
-    return placed(lax.full(shape_argument(shape), 0, dtype_), device, out_sharding)
+    return placed(lax.full(shape_argument(shape), 0, dtype_), device)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones; arguments as for :func:`zeros`."""
+    if out_sharding is not None:
+        return with_out_sharding(ones, out_sharding, shape, dtype, device=device)
     dtype_ = dtype_argument(dtype, "ones") or _FLOAT()
-    return placed(lax.full(shape_argument(shape), 1, dtype_), device, out_sharding)
+    return placed(lax.full(shape_argument(shape), 1, dtype_), device)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of unspecified values (they are zeros); arguments as for :func:`zeros`."""
+    if out_sharding is not None:
+        return with_out_sharding(empty, out_sharding, shape, dtype, device=device)
     dtype_ = dtype_argument(dtype, "empty") or _FLOAT()
-    return placed(lax.full(shape_argument(shape), 0, dtype_), device, out_sharding)
+    return placed(lax.full(shape_argument(shape), 0, dtype_), device)
 
 
 def full(
@@ -67,6 +74,8 @@ def full(
       fill_value: a number or an array that broadcasts to ``shape``.
       dtype: by default that of ``fill_value``, weakly typed if it is a number.
     """
+    if out_sharding is not None:
+        return with_out_sharding(full, out_sharding, shape, fill_value, dtype, device=device)
     check_arrays("full", fill_value)
     requested = dtype_argument(dtype, "full")
     target = shape_argument(shape)
@@ -74,7 +83,7 @@ def full(
         out = lax.full(target, fill_value, requested)
     else:
         out = _spread(asarray(fill_value, requested), target)
-    return placed(out, device, out_sharding)
+    return placed(out, device)
 
 
 def _spread(value: Array, shape: tuple[int, ...]) -> Array:
@@ -95,21 +104,25 @@ def zeros_like(
       a: an array, or anything with a ``shape`` and a ``dtype``.
       dtype, shape: override those of the array.
     """
-    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+    if out_sharding is not None:
+        return with_out_sharding(zeros_like, out_sharding, a, dtype, shape, device=device)
+    return _like("zeros_like", a, 0, dtype, shape, device)
 
 
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """Ones with the shape and dtype of another array; arguments as for :func:`zeros_like`."""
-    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+    if out_sharding is not None:
+        return with_out_sharding(ones_like, out_sharding, a, dtype, shape, device=device)
+    return _like("ones_like", a, 1, dtype, shape, device)
 
 
 def empty_like(
     prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """An array of unspecified values with the shape and dtype of another."""
-    return _like("empty_like", prototype, 0, dtype, shape, device, None)
+    return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def full_like(
@@ -123,12 +136,14 @@ def full_like(
       fill_value: a number, or an array that broadcasts to the shape.
       dtype, shape: override those of the array.
     """
-    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+    if out_sharding is not None:
+        return with_out_sharding(
+            full_like, out_sharding, a, fill_value, dtype, shape, device=device
+        )
+    return _like("full_like", a, fill_value, dtype, shape, device)
 
 
-def _like(
-    name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
-) -> Array:
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     if not is_operand(a) and not (hasattr(a, "shape") and hasattr(a, "dtype")):
         raise TypeError(
             f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0."
@@ -144,7 +159,7 @@ def _like(
             asarray(value, a.dtype if requested is None else requested),
             tuple(a.shape) if target is None else target,
         )
-    return placed(out, device, out_sharding)
+    return placed(out, device)
 
 
 def eye(

@@ -11,6 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, is_operand
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import check_arrays
 from ._counting import counts_at
@@ -218,7 +219,7 @@ def histogram(
       range: the first and the last edge of equal bins; by default the minimum and the maximum.
       weights: the weight of each element, 1 by default; of the shape of ``a``.
       density: normalize to a probability density.
-      out_sharding: accepted for symmetry with creation functions; the result follows the operand.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Returns:
       Counts and edges, both floats. If ``a`` contains NaN and ``range`` is ``None``, the edges are
@@ -230,6 +231,8 @@ def histogram(
     >>> counts.tolist(), edges.tolist()
     ([3.0, 1.0], [1.0, 3.0, 5.0])
     """
+    if out_sharding is not None:
+        return with_out_sharding(histogram, out_sharding, a, bins, range, weights, density)
     check_arrays("histogram", a)
     if weights is not None:
         check_arrays("histogram", a, weights)

@@ -12,9 +12,10 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
-from ._creation import asarray, placed
+from ._creation import asarray
 from ._functions import compiled
 from ._shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from ._taking import rows_at
@@ -258,12 +259,16 @@ def repeat(
       axis: the axis; ``None`` flattens the array.
       total_repeat_length: the size of the result along the axis: the result is truncated, or
         padded with the last element. Required if ``repeats`` is traced.
-      out_sharding: placement of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Raises:
       ConcretizationTypeError: if ``repeats`` is traced and ``total_repeat_length`` is ``None``.
       ValueError: if ``repeats`` has another length, or is negative.
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            repeat, out_sharding, a, repeats, axis, total_repeat_length=total_repeat_length
+        )
     check_arrays("repeat", a, repeats)
     kind = typeof(repeats).dtype
     if kind != np.bool_ and not dtypes.issubdtype(kind, np.integer):
@@ -282,7 +287,7 @@ def repeat(
     else:
         _check_length(typeof(repeats).shape, n)
         out = _repeat_traced(x, repeats, axis=at, total=int(total_repeat_length))
-    return placed(out, None, out_sharding)
+    return out
 
 
 def _check_length(shape: tuple[int, ...], n: int) -> None:

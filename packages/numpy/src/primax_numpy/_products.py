@@ -13,6 +13,7 @@ from primax_core import lax
 from primax_core.extend import Array, FastPath, any_number, dtypes, one_call, promoted
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
 from ._functions import checked, compiled, elementwise
@@ -65,6 +66,15 @@ def matmul(
     >>> matmul(np.eye(2), np.float32([1, 2]))
     Array([1., 2.], dtype=float32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            matmul,
+            out_sharding,
+            a,
+            b,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     simple = precision is None and preferred_element_type is None
     if simple:
         fast: Array | None = _matmuls.lookup(None, a, b)
@@ -127,6 +137,15 @@ def dot(
     Raises:
       TypeError: if the summed sizes differ.
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            dot,
+            out_sharding,
+            a,
+            b,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     simple = precision is None and preferred_element_type is None
     if simple:
         fast: Array | None = _dots.lookup(None, a, b)
@@ -291,6 +310,16 @@ def tensordot(
     Raises:
       TypeError: if the axes are malformed, repeated, or of different sizes.
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            tensordot,
+            out_sharding,
+            a,
+            b,
+            axes,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     check_arrays("tensordot", a, b)
     x, y = typeof(a), typeof(b)
     first, second = _pair_of_axes(axes, x, y)

@@ -12,6 +12,7 @@ from primax_core import device_put, lax
 from primax_core.extend import Array, FastPath, Tracer, dtypes, one_call, state
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
@@ -296,8 +297,21 @@ def percentile(
     """:func:`quantile` with ``q`` in ``[0, 100]``.
 
     Args:
-      out_sharding: accepted for symmetry with creation functions; the result follows the operand.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            percentile,
+            out_sharding,
+            a,
+            q,
+            axis,
+            out,
+            overwrite_input,
+            method,
+            keepdims,
+            weights=weights,
+        )
     return _call("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 

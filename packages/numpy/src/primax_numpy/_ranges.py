@@ -20,6 +20,7 @@ from primax_core.extend.dimensions import (
     size_as,
 )
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import placed
@@ -37,7 +38,7 @@ def arange(
     Args:
       start, stop, step: concrete numbers.
       dtype: the promoted dtype by default.
-      device, out_sharding: placement of the result.
+      device, out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Raises:
       ConcretizationTypeError: if a bound is traced: the length must be static.
@@ -47,6 +48,8 @@ def arange(
     >>> arange(3)
     Array([0, 1, 2], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(arange, out_sharding, start, stop, step, dtype, device=device)
     result_dtype = dtype_argument(dtype, "arange")
     bounds = [v for v in (start, stop, step) if v is not None]
     if stop is None:
@@ -69,7 +72,7 @@ def arange(
         out = lax.iota(result_dtype, length)
     else:
         out = _of_host(np.arange(length) * by + first, result_dtype)
-    return placed(out, device, out_sharding)
+    return placed(out, device)
 
 
 def _length(first: Any, last: Any, by: Any) -> int:

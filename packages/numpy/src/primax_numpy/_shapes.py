@@ -14,9 +14,10 @@ from primax_core.errors import InconclusiveDimensionOperation
 from primax_core.extend import Array, FastPath, Tracer, one_call
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis, several_axes
-from ._creation import asarray, placed
+from ._creation import asarray
 from ._functions import compiled
 
 
@@ -52,11 +53,13 @@ def reshape(
     Args:
       order: ``"C"`` (row-major) or ``"F"`` (column-major) for reads and writes.
       copy: ``True`` always creates a new array.
-      out_sharding: placement of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Raises:
       TypeError: if the shape is traced or has another number of elements.
     """
+    if out_sharding is not None:
+        return with_out_sharding(reshape, out_sharding, a, shape, order, copy=copy)
     simple = order == "C" and type(shape) is tuple and not copy and _plain(shape)
     if simple and out_sharding is None:
         fast: Array | None = _reshaping.lookup(shape, a)
@@ -77,7 +80,7 @@ def reshape(
         out = _reshaping.call(shape, (a,), shape=target)
     else:
         out = lax.reshape(a, target)
-    return placed(out, None, out_sharding)
+    return out
 
 
 def _plain(sizes: tuple[Any, ...]) -> bool:
@@ -162,7 +165,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 
     Args:
       order: ``"C"`` (row-major) or ``"F"`` (column-major).
-      out_sharding: placement of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
     """
     check_arrays("ravel", a)
     if order == "K":
@@ -340,6 +343,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     Raises:
       ValueError: if the array does not broadcast to the shape.
     """
+    if out_sharding is not None:
+        return with_out_sharding(broadcast_to, out_sharding, array, shape)
     check_arrays("broadcast_to", array)
     x = asarray(array)
     target = (shape,) if hasattr(shape, "__index__") else tuple(shape)
@@ -352,9 +357,9 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
             f"Incompatible shapes for broadcasting: {x.shape} and requested shape {target}"
         )
     if x.shape == target:
-        return placed(x, None, out_sharding)
+        return x
     out = lax.broadcast_in_dim(x, target, tuple(range(len(target) - x.ndim, len(target))))
-    return placed(out, None, out_sharding)
+    return out
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:

@@ -12,6 +12,8 @@ from primax_core import lax, vmap
 from primax_core.extend import Array, cast, dtypes, inexact, is_operand, state
 from primax_core.extend.dimensions import broadcast_shapes, is_static, size_as, slice_length
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.placements import is_placed, placed_like
+from primax_core.extend.runtime import with_out_sharding
 
 from ._creation import asarray
 from ._functions import compiled
@@ -67,16 +69,16 @@ class Updates:
     ) -> Array:
         """The elements at the positions; ``mode`` is the treatment of positions out of bounds."""
         plan, operands = plan_of(self._index, self._array.shape)
-        return planned(
-            self._array,
-            operands,
-            plan,
-            mode=mode_of(mode),
-            fill_value=fill_number(fill_value),
-            sorted_=indices_are_sorted,
-            unique=unique_indices,
-            wrap=wrap_negative_indices,
-        )
+        hints = {
+            "mode": mode_of(mode),
+            "fill_value": fill_number(fill_value),
+            "sorted_": indices_are_sorted,
+            "unique": unique_indices,
+            "wrap": wrap_negative_indices,
+        }
+        if out_sharding is not None:
+            return with_out_sharding(get, out_sharding, self._array, *operands, plan=plan, **hints)
+        return planned(self._array, operands, plan, **hints)
 
     def set(self, values: Any, **hints: Any) -> Array:
         """``x[index] = values``; for repeated positions, one of the values is stored."""
@@ -125,12 +127,28 @@ class Updates:
         return _changed_by(self._array, zero, operands, plan, func, **static)
 
     def _update(self, values: Any, operation: str, hints: dict[str, Any]) -> Array:
+        if hints.get("out_sharding") is not None:
+            rest = {**hints, "out_sharding": None}
+            return with_out_sharding(
+                updated, hints["out_sharding"], self._array, self._index, values, operation, rest
+            )
         static = _hints_of(operation, hints)
         array = self._array
         values = _operand_of(values, array.dtype)
         plan, operands = plan_of(self._index, array.shape)
         _warn_of_loss(array.aval, values)
-        return _put(array, values, *operands, plan=plan, operation=operation, **static)
+        out = _put(array, values, *operands, plan=plan, operation=operation, **static)
+        return placed_like(out, array.aval) if is_placed(array.aval) else out
+
+
+def get(array: Array, *operands: Any, plan: Any, **hints: Any) -> Array:
+    """The elements at the positions of a plan."""
+    return planned(array, operands, plan, **hints)
+
+
+def updated(array: Array, index: Any, values: Any, operation: str, hints: dict[str, Any]) -> Array:
+    """An array with updated positions."""
+    return Updates(array, index)._update(values, operation, hints)
 
 
 def _hints_of(operation: str, hints: dict[str, Any]) -> dict[str, Any]:

@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from primax_core import new_ref as new_ref
     from primax_core import pure_callback as pure_callback
     from primax_core import ref as ref
+    from primax_distributed import reshard as reshard
     from primax_distributed import set_mesh as set_mesh
     from primax_distributed import use_abstract_mesh as use_abstract_mesh
 

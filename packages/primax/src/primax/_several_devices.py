@@ -21,9 +21,12 @@ OF_SHARDING: Final = frozenset(
         "NamedSharding",
         "PartitionSpec",
         "UnreducedKind",
+        "auto_axes",
+        "explicit_axes",
         "get_abstract_mesh",
         "get_mesh",
         "make_single_device_sharding",
+        "reshard",
         "set_mesh",
         "use_abstract_mesh",
     )
@@ -37,6 +40,7 @@ OF_ROOT: Final = frozenset(
         "get_abstract_mesh",
         "get_mesh",
         "make_mesh",
+        "reshard",
         "set_mesh",
         "use_abstract_mesh",
     )

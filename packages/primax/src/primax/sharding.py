@@ -23,9 +23,12 @@ if TYPE_CHECKING:
         NamedSharding as NamedSharding,
         PartitionSpec as PartitionSpec,
         UnreducedKind as UnreducedKind,
+        auto_axes as auto_axes,
+        explicit_axes as explicit_axes,
         get_abstract_mesh as get_abstract_mesh,
         get_mesh as get_mesh,
         make_single_device_sharding as make_single_device_sharding,
+        reshard as reshard,
         set_mesh as set_mesh,
         use_abstract_mesh as use_abstract_mesh,
     )

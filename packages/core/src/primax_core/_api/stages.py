@@ -11,6 +11,7 @@ from .._base import pytree
 from .._base.config import state
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
+from .._ir.placement import is_placed
 from .._lower.formats import Formats
 from .._lower.lazy import _compile, locations, lowering
 from .._lower.liveness import devices_of
@@ -59,8 +60,9 @@ class ArgInfo:
 
 
 def out_struct(aval: ShapedArray) -> ShapeDtypeStruct:
-    """The shape and dtype of a result."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    """The shape and dtype of a result, with the sharding of its type if it has one."""
+    sharding = aval.placement.sharding if is_placed(aval) else None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 class Stage:

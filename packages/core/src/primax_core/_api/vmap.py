@@ -11,9 +11,10 @@ from .._base import pytree
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
 from .._ir.dtypes import float0
+from .._ir.placement import is_placed
 from .._trace.core import typeof
 from .._trace.reference_ops import references
-from .._transform.batching import Axis, batch_with_aux, move_axis, sum_axis
+from .._transform.batching import Axis, batch_with_aux, divided, move_axis, sum_axis
 from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info, leaf_names
 
@@ -76,7 +77,9 @@ def vmap(
         size = mapped_size(leaves, dims, axis_size, fun, args, kwargs)
         if references.ops.loaded:
             references.ops.check_aliases(leaves, (), lambda: debug_info(fun, "vmap", args, kwargs))
-        axis = Axis(size, axis_name, spmd_axis_name)
+        axis = Axis(size, axis_name, spmd_axis_name, _division(leaves, dims))
+        if axis.division is not None:
+            leaves = [x if d is None else divided(x, d, axis) for x, d in zip(leaves, dims)]
 
         def flat(*flat_args):
             positional, keywords = tree_unflatten(in_tree, flat_args)
@@ -87,12 +90,34 @@ def vmap(
         return tree_unflatten(
             out_tree,
             [
-                _move_result_axis(o, d, w, size, i, out_tree, sum_match)
+                _move_result_axis(o, d, w, axis.size, i, out_tree, sum_match)
                 for i, (o, d, w) in enumerate(zip(outs, out_dims, requested))
             ],
         )
 
     return vmapped
+
+
+def _division(leaves: list[Any], dims: list[Any]) -> Any:
+    """The placement of a vector that is divided as the mapped axes; ``None`` if none is divided.
+
+    Raises:
+      ValueError: if they are divided differently.
+    """
+    division = None
+    for x, d in zip(leaves, dims):
+        aval = None if d is None else typeof(x)
+        if not is_placed(aval):
+            continue
+        own = aval.placement.only_axis(d)
+        if own is not None and division not in (None, own):
+            sizes = " and ".join(p.text((aval.shape[d],)) for p in (division, own))
+            raise ValueError(
+                f"the mapped axes of vmap's arguments are divided differently, as {sizes}: divide "
+                "them equally with reshard(x, spec)"
+            )
+        division = division or own
+    return division
 
 
 def _wrong_length(in_axes: tuple, args: tuple, kwargs: dict) -> ValueError:

@@ -105,10 +105,18 @@ class ShapedArray:
             self.shape[:i] + self.shape[i + 1 :], self.dtype, self.weak_type, placement
         )
 
-    def with_axis(self, i: int, size: Any) -> ShapedArray:
-        """The aval of ``size`` values stacked along a new axis ``i``."""
+    def with_axis(self, i: int, size: Any, division: Any = None) -> ShapedArray:
+        """The aval of ``size`` values stacked along a new axis ``i``.
+
+        Args:
+          division: the placement of a vector that is divided as the new axis; ``None`` if it is not
+            divided.
+        """
         p = self.placement
-        placement = p if p is unplaced else p.with_axis(i)
+        if division is not None:
+            placement = division.stacked(p, self.ndim, i)
+        else:
+            placement = p if p is unplaced else p.with_axis(i)
         return ShapedArray(
             (*self.shape[:i], size, *self.shape[i:]), self.dtype, self.weak_type, placement
         )

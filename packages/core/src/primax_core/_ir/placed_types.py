@@ -47,6 +47,23 @@ class Placement(ABC):
     def with_axis(self, i: int) -> Placement | Unplaced:
         """The placement of values that are stacked along a new axis ``i``."""
 
+    def only_axis(self, i: int) -> Placement | None:
+        """The placement of a vector that is divided as axis ``i``; ``None`` if it is not divided.
+
+        A placement that divides axes defines it, and `stacked`.
+        """
+        return None
+
+    def stacked(
+        self, placement: Placement | Unplaced, ndim: int, i: int
+    ) -> Placement | Unplaced:
+        """The placement of values stacked along a new axis ``i`` that is divided as this vector.
+
+        Args:
+          placement: the placement of one of the values, of ``ndim`` axes.
+        """
+        return placement if isinstance(placement, Unplaced) else placement.with_axis(i)
+
     @abstractmethod
     def cast(self, x: Any) -> Any:
         """A value of another placement, or of none, as a value of this one.

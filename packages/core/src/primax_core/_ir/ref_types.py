@@ -89,9 +89,9 @@ class AbstractRef:
         """The aval of a reference to one slice along axis ``i``."""
         return self.update(inner_aval=self.inner_aval.without_axis(i))
 
-    def with_axis(self, i: int, size: Any) -> AbstractRef:
+    def with_axis(self, i: int, size: Any, division: Any = None) -> AbstractRef:
         """The aval of a reference to ``size`` arrays stacked along a new axis ``i``."""
-        return self.update(inner_aval=self.inner_aval.with_axis(i, size))
+        return self.update(inner_aval=self.inner_aval.with_axis(i, size, division))
 
     def strip_weak_type(self) -> AbstractRef:
         """The same aval without weak type."""

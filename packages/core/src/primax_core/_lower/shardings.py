@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._ir.jaxpr import Jaxpr
-from .._ir.placement import unplaced
 from .._runtime.array import ArrayImpl, Spec, physical
 from .._runtime.jaxlib_versions import HloSharding
 from .._runtime.sharding import Sharding
@@ -60,7 +59,7 @@ class ExecutableShardings:
             chosen.append(requested)
         results = list(outs) if outs else [None] * len(jaxpr.outvars)
         for i, v in enumerate(jaxpr.outvars):
-            if results[i] is None and v.aval.placement is not unplaced:
+            if results[i] is None:
                 results[i] = everywhere._of_placement(v.aval.placement)
         return cls(everywhere, chosen, results, jaxpr)
 

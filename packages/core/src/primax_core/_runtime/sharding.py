@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +108,31 @@ class Sharding(ABC):
     def _of_placement(self, placement: Any) -> Sharding | None:
         """The sharding over the same devices that a result's placement requires, or ``None``."""
         return None
+
+    def _for_result(self, what: str) -> Sharding:
+        """The sharding as the parameter ``out_sharding`` of an operation.
+
+        Args:
+          what: the name of the operation, for errors.
+
+        Raises:
+          ValueError: if the result of an operation cannot have it.
+        """
+        return self
+
+    def _permuted(self, axes: Sequence[int]) -> Sharding:
+        """The sharding of an array whose axis ``i`` is axis ``axes[i]`` of one with this one."""
+        return self
+
+    def _applied(self, fun: Callable[..., Any], *operands: Any) -> Any:
+        """The result of a function of arrays, with this sharding.
+
+        The types of values in the function do not say how they are divided.
+        """
+        return fun(*operands)
+
+    def _check_constraint(self, aval: Any) -> None:
+        """Raise an error if `with_sharding_constraint` may not give it to a value of a type."""
 
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""

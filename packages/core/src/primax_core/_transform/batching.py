@@ -21,6 +21,7 @@ from .._trace.core import (
     check_leaks,
     check_live,
     made_by,
+    placed_like,
     set_trace,
     typeof,
 )
@@ -32,20 +33,45 @@ from .derived import derive, derive_from_jaxpr
 A = TypeVar("A")
 
 
+class DividedSize(int):
+    """The size of a mapped axis that is divided along mesh axes that appear in types."""
+
+    division: Any
+
+
 class Axis:
-    """A mapped axis: its size, its name (or ``None``), and the mesh axes that shard it."""
+    """A mapped axis.
 
-    __slots__ = ("size", "name", "spmd_name")
+    Attributes:
+      size: its size.
+      name: its name, or ``None``.
+      spmd_name: the mesh axes that shard it, or ``None``.
+      division: the placement of a vector that is divided as the axis; ``None`` if it is not divided
+        along mesh axes that appear in types.
+    """
 
-    def __init__(self, size: int, name: Any = None, spmd_name: Any = None):
+    __slots__ = ("size", "name", "spmd_name", "division")
+
+    def __init__(self, size: int, name: Any = None, spmd_name: Any = None, division: Any = None):
         self.size: int = size
         self.name: Any = name
         self.spmd_name: Any = spmd_name
+        self.division: Any = division
+        if division is not None:
+            self.size = DividedSize(size)
+            self.size.division = division
+
+    @property
+    def mesh_axes(self) -> Any:
+        """The entry of the axis in a partition spec: `spmd_name`, or that of `division`."""
+        if self.spmd_name is not None or self.division is None:
+            return self.spmd_name
+        return self.division.sharding.spec[0]
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Cache key that distinguishes batched jaxprs of different axes."""
-        return (self.size, self.name, self.spmd_name)
+        return (self.size, self.name, self.spmd_name, self.division)
 
     def __repr__(self) -> str:
         return f"Axis(size={self.size}, name={self.name!r})"
@@ -153,6 +179,8 @@ class BatchTrace(Trace):
             return references.ops.call(self, jaxpr, args, name)
         dims = tuple(d for _, d in pairs)
         values = [v for v, _ in pairs]
+        if self.axis.division is not None:
+            values = [v if d is None else divided(v, d, self.axis) for v, d in pairs]
         if not any(d is not None for d in dims) and not (
             self.axis.name is not None and self.axis.name in _axis_names(jaxpr)
         ):
@@ -230,7 +258,15 @@ def batched_aval(aval, dim: int | None, size: int):
     """The aval of a batch."""
     if dim is None:
         return aval
+    if type(size) is DividedSize:
+        return aval.with_axis(dim, int(size), size.division)
     return aval.with_axis(dim, size)
+
+
+def divided(x: Any, dim: int, axis: Axis) -> Any:
+    """The batch with its mapped axis divided as the axis."""
+    aval = typeof(x)
+    return placed_like(x, batched_aval(aval.without_axis(dim), dim, axis.size))
 
 
 def batch_of(
@@ -290,6 +326,9 @@ def sum_axis(x: Any, axis: int) -> Any:
 
 def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
     """The batch with its mapped axis at ``target``; an unbatched value is broadcast."""
+    if dim is None and type(size) is DividedSize:
+        repeated = structural.insert_axis(x, int(size), target)
+        return placed_like(repeated, batched_aval(typeof(x), target, size))
     if dim is None:
         return structural.insert_axis(x, size, target)
     return x if dim == target else structural.move_axis(x, dim, target)

@@ -15,6 +15,12 @@ from .._lower.source_fingerprint import trusted_rules as trusted_rules
 from .._runtime.custom_calls import provides_custom_calls as provides_custom_calls
 
 if TYPE_CHECKING:
+    from .._lower.axis_rules import (
+        AxisRule as AxisRule,
+        LoweredForm as LoweredForm,
+        LoweredOperation as LoweredOperation,
+        axis_rules as axis_rules,
+    )
     from .._lower.context import (
         bools as bools,
         constant as constant,
@@ -52,6 +58,7 @@ _HOMES: Final = {
         ),
         "context",
     ),
+    **dict.fromkeys(("AxisRule", "LoweredForm", "LoweredOperation", "axis_rules"), "axis_rules"),
     **dict.fromkeys(("broadcast_in_dim", "full", "reshape", "size_value"), "shaped"),
 }
 

@@ -9,6 +9,7 @@ from .._api.call_inspection import (
     Signature as Signature,
     compile_call as compile_call,
 )
+from .._api.out_sharding import with_out_sharding as with_out_sharding
 from .._api.retraces import Change as Change
 from .._base.caches import bounded_cache as bounded_cache, register_cache as register_cache
 from .._base.config import (

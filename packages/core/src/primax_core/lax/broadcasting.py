@@ -10,6 +10,7 @@ import numpy as np
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import is_scalar_literal
+from .._ir.placement import is_placed
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.printer import ALWAYS, hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -27,7 +28,7 @@ from .._trace.structural import (
 from .._trace.typing import ArrayLike, DTypeLike, Shape
 from .conversion import convert
 from .elementwise import accepts, linear
-from .out_sharding import batched_sharding, check_divides, sharded_result
+from .out_sharding import batched_sharding, out_sharding_of, sharded_result, with_sharding
 from .shapes import canonical_shape, inserted, int_tuple, tail_of
 
 hide_defaults("broadcast_in_dim", shape=ALWAYS, broadcast_dimensions=(), sharding=None)
@@ -56,7 +57,8 @@ def broadcast_in_dim(
     [[0, 0, 0], [1, 1, 1]]
     """
     shape, dims = tuple(shape), tuple(broadcast_dimensions)
-    if out_sharding is None and typeof(operand).shape == shape and dims == tuple(range(len(shape))):
+    sharding = out_sharding_of("broadcast_in_dim", out_sharding)
+    if sharding is None and typeof(operand).shape == shape and dims == tuple(range(len(shape))):
         if isinstance(operand, Array):
             return operand
     for what, values in (("shape", shape), ("broadcast_dimensions", dims)):
@@ -69,7 +71,7 @@ def broadcast_in_dim(
         operand,
         shape=int_tuple("broadcast_in_dim", "shape", shape),
         broadcast_dimensions=int_tuple("broadcast_in_dim", "broadcast_dimensions", dims),
-        sharding=as_sharding(out_sharding),
+        sharding=sharding,
     )
 
 
@@ -108,8 +110,7 @@ def _broadcast_in_dim_abstract(x, *, shape, broadcast_dimensions, sharding):
             "corresponding dimensions in the target broadcast shape; got operand of shape "
             f"{x.shape}, target broadcast shape {shape}, broadcast_dimensions {dims}."
         )
-    check_divides(sharding, shape, "out_sharding of broadcast_in_dim")
-    return ShapedArray(shape, x.dtype, x.weak_type)
+    return with_sharding(broadcast_in_dim_p, ShapedArray(shape, x.dtype, x.weak_type), sharding)
 
 
 @broadcast_in_dim_p.rule(lower)
@@ -270,6 +271,8 @@ def full_like(
         )
     if sharding is None and shape is None and type(x) is ArrayImpl and x._spec.committed:
         sharding = x.sharding if x.sharding.num_devices > 1 else None
+    elif sharding is None and shape is None and is_placed(like):
+        sharding = like.placement.sharding
     return _filled(fill_value, fill_aval, sizes, sharding)
 
 
@@ -335,7 +338,7 @@ def broadcasted_iota(
         dtype=dtypes.canonicalize_user_dtype(dtype, "broadcasted_iota"),
         shape=canonical_shape(shape, "iota"),
         dimension=int(dimension),
-        sharding=out_sharding,
+        sharding=out_sharding_of("iota", out_sharding),
     )
 
 
@@ -351,10 +354,11 @@ def _iota_abstract(*, dtype, shape, dimension, sharding):
             f"iota dimension must be between 0 and len(shape), got dimension={dimension} for "
             f"shape={shape}"
         )
-    return ShapedArray(shape, dtype)
+    return with_sharding(iota_p, ShapedArray(shape, dtype), sharding)
 
 
 @iota_p.rule(lower)
+@sharded_result(iota_p, "sharding")
 def _iota_lower(ctx, *, dtype, shape, dimension, sharding):
     return shaped.iota(shape, dtype, dimension)
 

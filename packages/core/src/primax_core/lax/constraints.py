@@ -56,8 +56,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 "shardings leaf specifications are expected to be shardings, but got "
                 f"{s!r} of type {type(s)}"
             )
-    for leaf in leaves:
-        typeof(leaf)
+    for leaf, s in zip(leaves, leaf_shardings):
+        s._check_constraint(typeof(leaf))
     outs = [
         sharding_constraint_p.bind(v, sharding=s, unconstrained_dims=frozenset())
         for v, s in zip(leaves, leaf_shardings)
@@ -92,7 +92,7 @@ linear(sharding_constraint_p, lambda ct, x, **params: sharding_constraint_p.bind
 @sharding_constraint_p.rule(batch)
 def _batch(axis, args, dims, *, sharding, unconstrained_dims):
     (dim,) = dims
-    name = axis.spmd_name
+    name = axis.mesh_axes
     free = {d + (d >= dim) for d in unconstrained_dims} | (set() if name else {dim})
     batched = sharding._batched(dim, name)
     out = sharding_constraint_p.bind(*args, sharding=batched, unconstrained_dims=frozenset(free))

@@ -19,6 +19,13 @@ from .._trace.typing import ArrayLike, DTypeLike
 from .._transform.zeros import Zero, add_tangents, is_linear
 from .conversion import convert, converted
 from .elementwise import check_kind, weak
+from .out_sharding import (
+    batched_sharding,
+    out_sharding_of,
+    sharded_result,
+    sharding_like,
+    with_sharding,
+)
 from .permuting import transpose as transpose_axes
 from .precision import (
     DotAlgorithm,
@@ -76,7 +83,7 @@ def dot_general(
         dimension_numbers=canonical_numbers(dimension_numbers),
         precision=canonical_precision(precision),
         preferred_element_type=element_type(preferred_element_type),
-        out_sharding=out_sharding,
+        out_sharding=out_sharding_of("dot_general", out_sharding),
     )
 
 
@@ -188,7 +195,7 @@ def _abstract(x, y, *, dimension_numbers, precision, preferred_element_type, out
         *without(y.shape, (*yb, *yc)),
     )
     dtype = joint if preferred_element_type is None else preferred_element_type
-    return ShapedArray(shape, dtype, weak((x, y)))
+    return with_sharding(dot_general_p, ShapedArray(shape, dtype, weak((x, y))), out_sharding)
 
 
 def check_numbers(
@@ -271,6 +278,7 @@ def _bits(dtype: Any) -> int:
 
 
 @dot_general_p.rule(lower)
+@sharded_result(dot_general_p)
 def _lower(ctx, x, y, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     (xc, yc), (xb, yb) = dimension_numbers
     (xa, ya), (oa,) = ctx.in_avals, ctx.out_avals
@@ -347,10 +355,14 @@ def _cotangent(ct, aval: ShapedArray, contracting, stack, other, other_c, other_
     start = n + len(free) if first else n
     summed = tuple(range(start, start + len(other_free)))
     numbers = _numbers(summed, other_free, range(n), other_b)
-    product = dot_general_p.bind(ct, other, dimension_numbers=numbers, **params)
     # The trailing axes are the contracting axes of the other operand, in its axis order.
     by_axis = sorted(range(len(other_c)), key=lambda i: other_c[i])
     axes = (*stack, *free, *[contracting[i] for i in by_axis])
+    sharding = sharding_like(aval, typeof(other), typeof(ct))
+    if sharding is not None:
+        sharding = sharding._permuted(axes)
+    params = {**params, "out_sharding": sharding}
+    product = dot_general_p.bind(ct, other, dimension_numbers=numbers, **params)
     product = transpose_axes(product, np.argsort(axes).tolist())
     return convert(product, aval.dtype, aval.weak_type)
 
@@ -359,7 +371,7 @@ def _cotangent(ct, aval: ShapedArray, contracting, stack, other, other_c, other_
 
 
 @dot_general_p.rule(batch)
-def _batch(axis, args, dims, *, dimension_numbers, **params):
+def _batch(axis, args, dims, *, dimension_numbers, out_sharding, **params):
     (x, y), (dx, dy) = args, dims
     (xc, yc), (xb, yb) = dimension_numbers
     if dx is not None:
@@ -372,7 +384,11 @@ def _batch(axis, args, dims, *, dimension_numbers, **params):
         out_dim = len(xb) + _free_index(dx, xc, xb)
     else:
         out_dim = len(yb) + typeof(x).ndim - len(xc) - len(xb) + _free_index(dy, yc, yb)
-    return dot_general_p.bind(x, y, dimension_numbers=_numbers(xc, yc, xb, yb), **params), out_dim
+    out = dot_general_p.bind(
+        x, y, dimension_numbers=_numbers(xc, yc, xb, yb),
+        out_sharding=batched_sharding(out_sharding, out_dim, axis), **params,
+    )  # fmt: skip
+    return out, out_dim
 
 
 def _free_index(dim: int, contracting, stack) -> int:

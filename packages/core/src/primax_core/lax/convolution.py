@@ -35,6 +35,13 @@ from .conv_numbers import (
 )
 from .conversion import convert
 from .elementwise import check_kind, weak
+from .out_sharding import (
+    batched_sharding,
+    out_sharding_of,
+    sharded_result,
+    sharding_like,
+    with_sharding,
+)
 from .permuting import rev, transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision, precision_attr
 from .reshaping import reshape
@@ -115,7 +122,7 @@ def conv_general_dilated(
         preferred_element_type=None
         if preferred_element_type is None
         else dtypes.canonicalize_user_dtype(preferred_element_type, name),
-        out_sharding=out_sharding,
+        out_sharding=out_sharding_of(name, out_sharding),
     )
 
 
@@ -258,7 +265,8 @@ def conv_transpose(
 
 @conv_general_dilated_p.rule(abstract)
 def _abstract(x, k, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-      feature_group_count, batch_group_count, preferred_element_type, **_):  # fmt: skip
+      feature_group_count, batch_group_count, preferred_element_type, out_sharding,
+      **_):  # fmt: skip
     name = "conv_general_dilated"
     for i, a in enumerate((x, k)):
         check_kind(name, a.dtype, ("number", "bool"), i)
@@ -298,7 +306,8 @@ def _abstract(x, k, *, window_strides, padding, lhs_dilation, rhs_dilation, dime
         padding,
         batch_group_count,
     )
-    return ShapedArray(in_layout(shape, dimension_numbers.out_spec), dtype, weak((x, k)))
+    out = ShapedArray(in_layout(shape, dimension_numbers.out_spec), dtype, weak((x, k)))
+    return with_sharding(conv_general_dilated_p, out, out_sharding)
 
 
 def _check_groups(lhs, rhs, feature_groups: int, batch_groups: int) -> None:
@@ -369,6 +378,7 @@ def _check_preferred(dtype: Any, preferred: Any) -> None:
 
 
 @conv_general_dilated_p.rule(lower)
+@sharded_result(conv_general_dilated_p)
 def _convolution(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
     xa, oa = ctx.in_avals[0], ctx.out_avals[0]
     attrs = _attributes(layout, precision)
@@ -389,11 +399,12 @@ def _convolution(ctx, x, k, *, precision, preferred_element_type, out_sharding, 
 
 
 @conv_general_dilated_p.rule(lower.on("cpu"))
+@sharded_result(conv_general_dilated_p)
 def _lower_cpu(ctx, x, k, *, precision, preferred_element_type, out_sharding, **layout):
     params = {
         "precision": precision,
         "preferred_element_type": preferred_element_type,
-        "out_sharding": out_sharding,
+        "out_sharding": None,
     }
     convolve = partial(conv_general_dilated_p.bind, **params)
     symbolic = ctx.symbolic and not all(is_static(a.shape) for a in ctx.in_avals)
@@ -439,10 +450,16 @@ def _jvp(primals, tangents, **params):
 def _transpose(ct, x, k, **params):
     if type(ct) is Zero:
         return [None, None]
+    params["out_sharding"] = None
     if is_linear(x):
-        cotangent, aval = _input_cotangent(ct, x.aval, k, **params), x.aval
+        aval, other, cotangent_of = x.aval, k, partial(_input_cotangent, aval=x.aval, **params)
     else:
-        cotangent, aval = _kernel_cotangent(ct, x, k.aval, **params), k.aval
+        aval, other, cotangent_of = k.aval, x, partial(_kernel_cotangent, aval=k.aval, **params)
+    sharding = sharding_like(aval, typeof(other), typeof(ct))
+    if sharding is None:
+        cotangent = cotangent_of(ct, other)
+    else:
+        cotangent = sharding._applied(cotangent_of, ct, other)
     cotangent = convert(cotangent, aval.dtype, aval.weak_type)
     return [cotangent, None] if is_linear(x) else [None, cotangent]
 
@@ -456,7 +473,7 @@ def _spatial(aval: ShapedArray, spec: Sequence[int]) -> list[int]:
     return [aval.shape[a] for a in spec[2:]]
 
 
-def _input_cotangent(ct, aval: ShapedArray, k, *, window_strides, padding, lhs_dilation,
+def _input_cotangent(ct, k, *, aval: ShapedArray, window_strides, padding, lhs_dilation,
                      rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
                      **params):  # fmt: skip
     """Cotangent of the input: ``ct``, dilated by the strides, convolved with the flipped kernel."""
@@ -489,7 +506,7 @@ def _input_cotangent(ct, aval: ShapedArray, k, *, window_strides, padding, lhs_d
     return cotangent
 
 
-def _kernel_cotangent(ct, x, aval: ShapedArray, *, window_strides, padding, lhs_dilation,
+def _kernel_cotangent(ct, x, *, aval: ShapedArray, window_strides, padding, lhs_dilation,
                       rhs_dilation, dimension_numbers, feature_group_count, batch_group_count,
                       **params):  # fmt: skip
     """Cotangent of the kernel: the input convolved with ``ct``, with batch and features swapped."""
@@ -527,10 +544,19 @@ def _wider(ct, other) -> Any:
 
 
 @conv_general_dilated_p.rule(batch)
-def _batch(
-    axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params
+def _batch(axis, args, dims, *, out_sharding, **params):
+    dim = params["dimension_numbers"].out_spec[dims[1] is not None]
+    run = partial(_batched, axis, dims=dims, out_sharding=None, **params)
+    if out_sharding is None:
+        return run(*args), dim
+    return batched_sharding(out_sharding, dim, axis)._applied(run, *args), dim
+
+
+def _batched(
+    axis, x, k, *, dims, dimension_numbers, feature_group_count, batch_group_count, **params
 ):
-    (x, k), (dx, dk) = args, dims
+    """The convolution of a batch, whose mapped axis is the batch axis or the feature axis."""
+    dx, dk = dims
     lhs, rhs, out = dimension_numbers
 
     def apply(x, k, feature_groups=feature_group_count, batch_groups=batch_group_count):
@@ -542,20 +568,20 @@ def _batch(
     if dk is None:
         # The mapped axis becomes part of the batch, within each batch group.
         y = apply(_merged_in_groups(x, dx, lhs[0], batch_group_count), k)
-        return split_axis(y, out[0], axis.size), out[0]
+        return split_axis(y, out[0], axis.size)
     if dx is None:
         # The mapped axis becomes part of the output features, within each group.
         groups = max(feature_group_count, batch_group_count)
         y = apply(x, _merged_in_groups(k, dk, rhs[0], groups))
         y = split_axis(split_axis(y, out[1], groups), out[1] + 1, axis.size)
-        return merged_axis(y, out[1], out[1] + 1), out[1]
+        return merged_axis(y, out[1], out[1] + 1)
     # Each example becomes a group.
     k = merged_axis(k, dk, rhs[0])
     if batch_group_count > 1:
         y = apply(merged_axis(x, dx, lhs[0]), k, batch_groups=batch_group_count * axis.size)
     else:
         y = apply(merged_axis(x, dx, lhs[1]), k, feature_groups=feature_group_count * axis.size)
-    return split_axis(y, out[1], axis.size), out[1]
+    return split_axis(y, out[1], axis.size)
 
 
 def _merged_in_groups(x: Any, dim: int, target: int, groups: int) -> Array:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .._ir.placement import is_placed
 from .._ir.primitive import Primitive
 from .._ir.rules import devices
 from .._ir.symbolic_dims import is_static
 from .._lower.lazy import mlir
 from .._runtime.array import physical
-from .._runtime.sharding import Sharding
+from .._runtime.sharding import Sharding, as_sharding
 
 
 def constrain(
@@ -35,6 +36,50 @@ def check_divides(sharding: Any, shape: tuple[int, ...], what: str) -> None:
             raise ValueError(f"{what}: {e}") from None
 
 
+def out_sharding_of(what: str, sharding: Any) -> Sharding | None:
+    """The argument ``out_sharding`` of a function as a sharding; ``None`` is unchanged.
+
+    Raises:
+      TypeError: if it is not a sharding, or something that stands for one.
+      ValueError: if the result of an operation cannot have it.
+    """
+    if sharding is None:
+        return None
+    converted = as_sharding(sharding)
+    if not isinstance(converted, Sharding):
+        raise TypeError(
+            f"out_sharding of {what} must be a NamedSharding or a PartitionSpec, got {sharding!r} "
+            f"of type {type(sharding).__name__}"
+        )
+    return converted._for_result(what)
+
+
+def with_sharding(prim: Primitive, aval: Any, sharding: Any) -> Any:
+    """The aval of a result, with the placement of the parameter ``out_sharding``.
+
+    Raises:
+      ValueError: if it does not fit the shape.
+    """
+    if sharding is None:
+        return aval
+    check_divides(sharding, aval.shape, f"out_sharding of {prim.name}")
+    return aval.update(placement=sharding._placement(aval.ndim))
+
+
+def sharding_like(aval: Any, *others: Any) -> Any:
+    """The parameter ``out_sharding`` for a result with the placement of a type.
+
+    Args:
+      others: types of other values; if one is placed, the result of an unplaced type is replicated.
+    """
+    if is_placed(aval):
+        return aval.placement.sharding
+    for other in others:
+        if is_placed(other):
+            return other.placement.sharding._replicated()
+    return None
+
+
 def devices_named(sharding: Any) -> Sharding | None:
     """The replicated sharding over the devices of a sharding, if it has several."""
     if isinstance(sharding, Sharding) and not sharding._is_abstract and sharding.num_devices > 1:
@@ -44,7 +89,7 @@ def devices_named(sharding: Any) -> Sharding | None:
 
 def batched_sharding(sharding: Any, dim: int, axis: Any) -> Any:
     """The parameter of a batch; ``None`` is unchanged."""
-    return None if sharding is None else sharding._batched(dim, axis.spmd_name)
+    return None if sharding is None else sharding._batched(dim, axis.mesh_axes)
 
 
 def sharded_result(
@@ -59,14 +104,14 @@ def sharded_result(
       result: the position of the result, if there are several.
     """
     if devices not in prim.rules:
-        prim.rule(devices)(lambda eqn: devices_named(eqn.params[parameter]))
+        prim.rule(devices)(lambda eqn: devices_named(eqn.params.get(parameter)))
 
     def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(rule)
         def lowered(ctx: Any, *values: Any, **params: Any) -> Any:
             out_avals = ctx.out_avals
             out = rule(ctx, *values, **params)
-            sharding = params[parameter]
+            sharding = params.get(parameter)
             if sharding is None:
                 return out
             if result is None:

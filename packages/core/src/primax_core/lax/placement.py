@@ -47,8 +47,16 @@ def place(
 
 
 @device_put_p.rule(abstract)
-def _abstract(*avals, **_):
-    return list(avals)
+def _abstract(*avals, devices, **_):
+    return [_placed(a, d) for a, d in zip(avals, devices)]
+
+
+def _placed(aval: Any, device: Place) -> Any:
+    """The aval of an array on its target."""
+    target = device.sharding if isinstance(device, Format) else device
+    if not isinstance(target, Sharding):
+        return aval
+    return aval.update(placement=target._placement(aval.ndim))
 
 
 @device_put_p.rule(lower)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ from .contracting import (
 )
 from .conversion import convert, convert_element_type
 from .elementwise import check_kind, weak
+from .out_sharding import out_sharding_of
 from .permuting import transpose as transpose_axes
 from .precision import PrecisionLike, canonical_precision
 from .shapes import int_tuple, past, without
@@ -131,21 +133,17 @@ def ragged_dot_general(
             "ragged_dot_general takes its axes as a RaggedDotDimensionNumbers, got "
             f"{ragged_dot_dimension_numbers!r}"
         )
-    if out_sharding is not None:
-        raise TypeError(
-            "`out_sharding` argument of ragged_dot_general only supports instances of "
-            f"`NamedSharding` or `PartitionSpec`. Got {out_sharding} of type: {type(out_sharding)}"
-        )
     offsets = () if group_offset is None else (group_offset,)
-    return ragged_dot_general_p.bind(
-        lhs,
-        rhs,
-        group_sizes,
-        *offsets,
+    sharding = out_sharding_of("ragged_dot_general", out_sharding)
+    apply = partial(
+        ragged_dot_general_p.bind,
         ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
         precision=canonical_precision(precision),
         preferred_element_type=element_type(preferred_element_type),
     )
+    if sharding is None:
+        return apply(lhs, rhs, group_sizes, *offsets)
+    return sharding._applied(apply, lhs, rhs, group_sizes, *offsets)
 
 
 class _Axes:

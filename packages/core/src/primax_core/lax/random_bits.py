@@ -28,6 +28,7 @@ from .elementwise import (
     weak,
 )
 from .joining import concatenate
+from .out_sharding import batched_sharding, out_sharding_of, sharded_result, with_sharding
 from .reshaping import expand_dims
 from .shapes import canonical_shape, tail_of
 from .slicing import index_in_dim, slice_in_dim
@@ -203,7 +204,7 @@ def rng_bit_generator(
         shape=canonical_shape(shape, "rng_bit_generator"),
         dtype=dtypes.canonicalize_user_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
-        out_sharding=out_sharding,
+        out_sharding=out_sharding_of("rng_bit_generator", out_sharding),
     )
 
 
@@ -218,10 +219,12 @@ def _rng_bit_generator_abstract(key, *, shape, dtype, algorithm, out_sharding):
         raise TypeError(
             f"rng_bit_generator key must be an array of type uint32[4] or uint64[2], got {key}."
         )
-    return [key.strip_weak_type(), ShapedArray(shape, dtype)]
+    bits = with_sharding(rng_bit_generator_p, ShapedArray(shape, dtype), out_sharding)
+    return [key.strip_weak_type(), bits]
 
 
 @rng_bit_generator_p.rule(lower)
+@sharded_result(rng_bit_generator_p, result=1)
 def _rng_bit_generator_lower(ctx, key, *, shape, dtype, algorithm, out_sharding):
     (aval,) = ctx.in_avals
     state = mlir.tensor_type((2,), dtypes.u64)
@@ -239,10 +242,13 @@ def _rng_bit_generator_lower(ctx, key, *, shape, dtype, algorithm, out_sharding)
 
 
 @rng_bit_generator_p.rule(batch)
-def _rng_bit_generator_batch(axis, args, dims, *, shape, **params):
+def _rng_bit_generator_batch(axis, args, dims, *, shape, out_sharding, **params):
     keys = at_front(args[0], dims[0], axis.size)
     first = index_in_dim(keys, 0, keepdims=False)
-    new, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
+    new, bits = rng_bit_generator_p.bind(
+        first, shape=(axis.size, *shape), out_sharding=batched_sharding(out_sharding, 0, axis),
+        **params,
+    )  # fmt: skip
     rest = slice_in_dim(keys, 1, axis.size)
     return [concatenate([expand_dims(new, (0,)), rest], 0), bits], [0, 0]
 

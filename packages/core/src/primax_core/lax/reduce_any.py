@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +28,7 @@ from .bitwise import bitwise_and, bitwise_or, bitwise_xor
 from .broadcasting import broadcast_in_dim
 from .elementwise import accepts
 from .joining import concatenate
+from .out_sharding import out_sharding_of
 from .permuting import transpose
 from .reducing import (
     axis_reducer,
@@ -158,6 +160,12 @@ def reduce(
     if tree != init_tree:
         raise ValueError(
             f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
+        )
+    if out_sharding is not None:
+        sharding = out_sharding_of("reduce", out_sharding)
+        return pytree.tree_map(
+            partial(sharding._applied, lambda x: x),
+            reduce(operands, init_values, computation, dimensions),
         )
     axes = int_tuple("reduce", "dimensions", dimensions)
     avals = [typeof(x) for x in leaves]

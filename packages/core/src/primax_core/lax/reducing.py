@@ -27,6 +27,7 @@ from .broadcasting import broadcast_in_dim
 from .comparison import compare, eq
 from .conversion import convert
 from .elementwise import accepts, linear, no_derivative
+from .out_sharding import batched_sharding, out_sharding_of, sharded_result, with_sharding
 from .shapes import int_tuple, past, without
 
 reduce_max_p: Final = Primitive("reduce_max")
@@ -53,7 +54,9 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     [3.0, 3.0]
     """
     axes = int_tuple("reduce_sum", "axes", axes)
-    return reduce_sum_p.bind(operand, axes=axes, out_sharding=out_sharding)
+    return reduce_sum_p.bind(
+        operand, axes=axes, out_sharding=out_sharding_of("reduce_sum", out_sharding)
+    )
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
@@ -66,13 +69,17 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     3
     """
     axes = int_tuple("reduce_max", "axes", axes)
-    return reduce_max_p.bind(operand, axes=axes, out_sharding=out_sharding)
+    return reduce_max_p.bind(
+        operand, axes=axes, out_sharding=out_sharding_of("reduce_max", out_sharding)
+    )
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Minimum along some axes; otherwise like :func:`reduce_max`."""
     axes = int_tuple("reduce_min", "axes", axes)
-    return reduce_min_p.bind(operand, axes=axes, out_sharding=out_sharding)
+    return reduce_min_p.bind(
+        operand, axes=axes, out_sharding=out_sharding_of("reduce_min", out_sharding)
+    )
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -171,11 +178,11 @@ def axis_reducer(
     """
 
     @prim.rule(abstract)
-    def _abstract(x, *, axes, **_):
+    def _abstract(x, *, axes, out_sharding=None):
         check(prim.name, x.dtype)
-        return ShapedArray(reduced_shape(x, axes), x.dtype, x.weak_type)
+        out = ShapedArray(reduced_shape(x, axes), x.dtype, x.weak_type)
+        return out if out_sharding is None else with_sharding(prim, out, out_sharding)
 
-    @prim.rule(lower)
     def _lower(ctx, x, *, axes, **_):
         aval, out = ctx.in_avals[0], ctx.out_avals[0]
         dtype = aval.dtype
@@ -192,6 +199,7 @@ def axis_reducer(
         (y,) = emit_reduce([x], [init], axes, body)
         return hlo.convert(mlir.type_of(out), y) if in_float32 else y
 
+    prim.rule(lower)(sharded_result(prim)(_lower))
     axis_batching(prim)
 
 
@@ -201,8 +209,10 @@ def axis_batching(prim: Primitive) -> None:
     @prim.rule(batch)
     def _batch(axis, args, dims, *, axes, **params):
         (dim,) = dims
-        out = prim.bind(args[0], axes=past(dim, axes), **params)
-        return out, dim - sum(a < dim for a in axes)
+        out_dim = dim - sum(a < dim for a in axes)
+        if params.get("out_sharding") is not None:
+            params["out_sharding"] = batched_sharding(params["out_sharding"], out_dim, axis)
+        return prim.bind(args[0], axes=past(dim, axes), **params), out_dim
 
 
 def only(*kinds: str) -> Callable[[str, Any], None]:

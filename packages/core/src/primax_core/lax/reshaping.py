@@ -18,6 +18,13 @@ from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .broadcasting import broadcast_in_dim
 from .elementwise import linear, sum_axes
+from .out_sharding import (
+    batched_sharding,
+    out_sharding_of,
+    sharded_result,
+    sharding_like,
+    with_sharding,
+)
 from .permuting import transpose
 from .shapes import canonical_axis, canonical_shape, inserted, int_tuple, past, tail_of, without
 
@@ -63,9 +70,10 @@ def reshape(
     aval = typeof(operand)
     if order == tuple(range(aval.ndim)):
         order = None
-    if order is None and aval.shape == sizes and isinstance(operand, Array):
+    sharding = out_sharding_of("reshape", out_sharding)
+    if order is None and aval.shape == sizes and isinstance(operand, Array) and sharding is None:
         return operand
-    return reshape_p.bind(operand, new_sizes=sizes, dimensions=order, sharding=out_sharding)
+    return reshape_p.bind(operand, new_sizes=sizes, dimensions=order, sharding=sharding)
 
 
 @reshape_p.rule(abstract)
@@ -81,10 +89,11 @@ def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
             "reshape dimensions must be a permutation of operand dimensions, got dimensions "
             f"{dimensions} for shape {x.shape}."
         )
-    return ShapedArray(new_sizes, x.dtype, x.weak_type)
+    return with_sharding(reshape_p, ShapedArray(new_sizes, x.dtype, x.weak_type), sharding)
 
 
 @reshape_p.rule(lower)
+@sharded_result(reshape_p, "sharding")
 def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         n = len(dimensions)
@@ -94,7 +103,8 @@ def _reshape_lower(ctx, x, *, new_sizes, dimensions, sharding):
 
 def _reshape_back(ct, x: ShapedArray, *, new_sizes, dimensions, sharding):
     if dimensions is None:
-        return reshape(ct, x.shape)
+        sharding = sharding_like(x, typeof(ct))
+        return reshape_p.bind(ct, new_sizes=x.shape, dimensions=None, sharding=sharding)
     return transpose(reshape(ct, [x.shape[d] for d in dimensions]), np.argsort(dimensions))
 
 
@@ -105,7 +115,10 @@ linear(reshape_p, _reshape_back)
 def _reshape_batch(axis, args, dims, *, new_sizes, dimensions, sharding):
     x = move_axis(args[0], dims[0], 0, axis.size)
     order = None if dimensions is None else (0, *past(0, dimensions))
-    out = reshape_p.bind(x, new_sizes=(axis.size, *new_sizes), dimensions=order, sharding=sharding)
+    out = reshape_p.bind(
+        x, new_sizes=(axis.size, *new_sizes), dimensions=order,
+        sharding=batched_sharding(sharding, 0, axis),
+    )  # fmt: skip
     return out, 0
 
 

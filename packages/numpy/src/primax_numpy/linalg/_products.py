@@ -8,6 +8,7 @@ from typing import Any
 
 from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from .. import _products, _shapes, _triangles
 from .._checks import check_arrays, one_axis
@@ -29,6 +30,16 @@ def tensordot(
     preferred_element_type: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Sum of products over several axes of both operands; see ``primax.numpy.tensordot``."""
+    if out_sharding is not None:
+        return with_out_sharding(
+            tensordot,
+            out_sharding,
+            x1,
+            x2,
+            axes=axes,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     return _products.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )

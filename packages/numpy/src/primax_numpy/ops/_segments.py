@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from .._checks import check_arrays
 from .._functions import compiled
@@ -46,6 +47,18 @@ def segment_sum(
     >>> segment_sum(np.float32([1, 2, 4]), np.int32([0, 0, 2])).tolist()
     [3.0, 0.0, 4.0]
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            segment_sum,
+            out_sharding,
+            data,
+            segment_ids,
+            num_segments,
+            indices_are_sorted,
+            unique_indices,
+            bucket_size,
+            mode,
+        )
     return _segments(
         "segment_sum", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
         bucket_size, mode,
@@ -62,6 +75,18 @@ def segment_prod(
 
     The result is differentiable with respect to the data only with ``unique_indices``.
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            segment_prod,
+            out_sharding,
+            data,
+            segment_ids,
+            num_segments,
+            indices_are_sorted,
+            unique_indices,
+            bucket_size,
+            mode,
+        )
     return _segments(
         "segment_prod", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
         bucket_size, mode,
@@ -75,6 +100,18 @@ def segment_max(
 ) -> Array:  # fmt: skip
     """Maxima of the slices with the same segment number, -inf or the smallest integer for empty
     segments; see :func:`segment_sum`."""
+    if out_sharding is not None:
+        return with_out_sharding(
+            segment_max,
+            out_sharding,
+            data,
+            segment_ids,
+            num_segments,
+            indices_are_sorted,
+            unique_indices,
+            bucket_size,
+            mode,
+        )
     return _segments(
         "segment_max", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
         bucket_size, mode,
@@ -88,6 +125,18 @@ def segment_min(
 ) -> Array:  # fmt: skip
     """Minima of the slices with the same segment number, inf or the largest integer for empty
     segments; see :func:`segment_sum`."""
+    if out_sharding is not None:
+        return with_out_sharding(
+            segment_min,
+            out_sharding,
+            data,
+            segment_ids,
+            num_segments,
+            indices_are_sorted,
+            unique_indices,
+            bucket_size,
+            mode,
+        )
     return _segments(
         "segment_min", data, segment_ids, num_segments, indices_are_sorted, unique_indices,
         bucket_size, mode,

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, state
+from primax_core.extend.runtime import with_out_sharding
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -35,6 +36,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     >>> random.normal(random.key(42), (2, 3)).shape
     (2, 3)
     """
+    if out_sharding is not None:
+        return with_out_sharding(normal, out_sharding, key, shape, dtype)
     check_key("normal", key)
     shape, dtype = draws.shape_of(shape, "normal"), draws.inexact_dtype(dtype, "normal")
     out: Array = _normal(key, shape=shape, dtype=dtype)
@@ -72,6 +75,8 @@ def truncated_normal(
         broadcast to it. This applies to all samplers with parameters. Samples are differentiable
         with respect to the parameters.
     """
+    if out_sharding is not None:
+        return with_out_sharding(truncated_normal, out_sharding, key, lower, upper, shape, dtype)
     check_key("truncated_normal", key)
     draws.check_parameters("truncated_normal", lower, upper)
     dtype = draws.float_dtype(dtype, "truncated_normal")
@@ -87,6 +92,8 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Exponential samples of mean 1."""
+    if out_sharding is not None:
+        return with_out_sharding(exponential, out_sharding, key, shape, dtype)
     check_key("exponential", key)
     shape, dtype = draws.shape_of(shape, "exponential"), draws.float_dtype(dtype, "exponential")
     out: Array = _exponential(key, shape=shape, dtype=dtype)
@@ -175,6 +182,8 @@ def gumbel(
     Raises:
       ValueError: if the mode or the dtype is invalid.
     """
+    if out_sharding is not None:
+        return with_out_sharding(gumbel, out_sharding, key, shape, dtype, mode)
     check_key("gumbel", key)
     shape, dtype = draws.shape_of(shape, "gumbel"), draws.float_dtype(dtype, "gumbel")
     out: Array = _gumbel(key, shape=shape, dtype=dtype, mode=gumbel_mode(mode))
@@ -193,6 +202,8 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Laplace samples of mean 0 and scale 1."""
+    if out_sharding is not None:
+        return with_out_sharding(laplace, out_sharding, key, shape, dtype)
     check_key("laplace", key)
     shape, dtype = draws.shape_of(shape, "laplace"), draws.float_dtype(dtype, "laplace")
     out: Array = _laplace(key, shape=shape, dtype=dtype)
@@ -207,6 +218,8 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Logistic samples of location 0 and scale 1."""
+    if out_sharding is not None:
+        return with_out_sharding(logistic, out_sharding, key, shape, dtype)
     check_key("logistic", key)
     shape, dtype = draws.shape_of(shape, "logistic"), draws.float_dtype(dtype, "logistic")
     out: Array = _logistic(key, shape=shape, dtype=dtype)
@@ -223,6 +236,8 @@ def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Cauchy samples of location 0 and scale 1."""
+    if out_sharding is not None:
+        return with_out_sharding(cauchy, out_sharding, key, shape, dtype)
     check_key("cauchy", key)
     shape, dtype = draws.shape_of(shape, "cauchy"), draws.float_dtype(dtype, "cauchy")
     out: Array = _cauchy(key, shape=shape, dtype=dtype)
@@ -250,6 +265,8 @@ def lengths(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Maxwell samples of scale 1: lengths of normal vectors in three dimensions."""
+    if out_sharding is not None:
+        return with_out_sharding(maxwell, out_sharding, key, shape, dtype)
     check_key("maxwell", key)
     shape, dtype = draws.shape_of(shape, "maxwell"), draws.float_dtype(dtype, "maxwell")
     out: Array = _maxwell(key, shape=shape, dtype=dtype)

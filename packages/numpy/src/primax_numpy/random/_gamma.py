@@ -27,6 +27,7 @@ from primax_core.extend import (
     typeof,
     u32,
 )
+from primax_core.extend.runtime import with_out_sharding
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -251,6 +252,8 @@ def gamma(
     Raises:
       ValueError: if the method is unknown, the dtype is not a float, or shapes do not match.
     """
+    if out_sharding is not None:
+        return with_out_sharding(gamma, out_sharding, key, a, shape, dtype, method=method)
     check_key("gamma", key)
     return _called("gamma", key, a, shape, dtype, False, method)
 
@@ -263,6 +266,8 @@ def loggamma(
 
     Arguments and errors as for :func:`gamma`.
     """
+    if out_sharding is not None:
+        return with_out_sharding(loggamma, out_sharding, key, a, shape, dtype, method=method)
     check_key("loggamma", key)
     return _called("loggamma", key, a, shape, dtype, True, method)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -43,6 +44,8 @@ def beta(
     Args:
       method: the method of gamma sampling, see :func:`gamma`.
     """
+    if out_sharding is not None:
+        return with_out_sharding(beta, out_sharding, key, a, b, shape, dtype, method=method)
     check_key("beta", key)
     check_method("beta", method)
     out: Array = _beta(key, a, b, method=method, **_static("beta", shape, dtype, a, b))
@@ -74,6 +77,8 @@ def dirichlet(
     Raises:
       ValueError: if ``alpha`` is a scalar, or the shapes do not match.
     """
+    if out_sharding is not None:
+        return with_out_sharding(dirichlet, out_sharding, key, alpha, shape, dtype)
     check_key("dirichlet", key)
     draws.check_parameters("dirichlet", alpha)
     aval = typeof(alpha)
@@ -106,6 +111,8 @@ def chisquare(
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Chi-square samples with ``df`` degrees of freedom."""
+    if out_sharding is not None:
+        return with_out_sharding(chisquare, out_sharding, key, df, shape, dtype, method=method)
     check_key("chisquare", key)
     check_method("chisquare", method)
     out: Array = _chisquare(key, df, method=method, **_static("chisquare", shape, dtype, df))
@@ -126,6 +133,8 @@ def f(
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """F samples: ratios of chi-square samples divided by their degrees of freedom."""
+    if out_sharding is not None:
+        return with_out_sharding(f, out_sharding, key, dfnum, dfden, shape, dtype)
     check_key("f", key)
     out: Array = _f(key, dfnum, dfden, **_static("f", shape, dtype, dfnum, dfden))
     return out
@@ -145,6 +154,8 @@ def t(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Samples of Student's t distribution with ``df`` degrees of freedom."""
+    if out_sharding is not None:
+        return with_out_sharding(t, out_sharding, key, df, shape, dtype)
     check_key("t", key)
     out: Array = _t(key, df, **_static("t", shape, dtype, df))
     return out
@@ -166,6 +177,8 @@ def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Samples with density proportional to ``exp(-abs(x) ** p)``: normal for 2, Laplace for 1."""
+    if out_sharding is not None:
+        return with_out_sharding(generalized_normal, out_sharding, key, p, shape, dtype)
     check_key("generalized_normal", key)
     draws.check_parameters("generalized_normal", p)
     dtype = draws.float_dtype(dtype, "generalized_normal")
@@ -202,6 +215,8 @@ def ball(
       TypeError: if ``d`` is not an integer.
       ValueError: if ``d`` is negative, or ``p`` does not broadcast to the result.
     """
+    if out_sharding is not None:
+        return with_out_sharding(ball, out_sharding, key, d, p, shape, dtype)
     check_key("ball", key)
     draws.check_parameters("ball", p)
     dtype = draws.float_dtype(dtype, "ball")

@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.runtime import with_out_sharding
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -89,6 +90,10 @@ def multivariate_normal(
     Raises:
       ValueError: if shapes do not match, or the method is unknown.
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            multivariate_normal, out_sharding, key, mean, cov, shape, dtype, method
+        )
     check_key("multivariate_normal", key)
     draws.check_parameters("multivariate_normal", mean, cov)
     if method not in _METHODS:
@@ -164,6 +169,8 @@ def orthogonal(
       TypeError: if ``n`` or ``m`` is not an integer.
       ValueError: if they are negative.
     """
+    if out_sharding is not None:
+        return with_out_sharding(orthogonal, out_sharding, key, n, shape, dtype, m)
     check_key("orthogonal", key)
     shape, dtype = draws.shape_of(shape, "orthogonal"), draws.inexact_dtype(dtype, "orthogonal")
     rows = operator.index(n)

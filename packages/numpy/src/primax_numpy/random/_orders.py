@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core.extend.runtime import with_out_sharding
 
 from .._checks import check_arrays, one_axis
 from .._functions import compiled
@@ -101,6 +102,8 @@ def permutation(
     >>> random.permutation(random.key(42), 8)
     Array([7, 4, 2, 5, 3, 6, 0, 1], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(permutation, out_sharding, key, x, axis, independent)
     check_key("permutation", key)
     n = _population("permutation", x)
     if n is not None:
@@ -293,6 +296,8 @@ def categorical(
         replacement than categories.
       IndexError: if the axis does not exist.
     """
+    if out_sharding is not None:
+        return with_out_sharding(categorical, out_sharding, key, logits, axis, shape, replace, mode)
     check_key("categorical", key)
     check_arrays("categorical", logits)
     aval = typeof(logits)

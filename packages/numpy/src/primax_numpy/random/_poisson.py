@@ -23,6 +23,7 @@ from primax_core.extend import (
     samples,
     typeof,
 )
+from primax_core.extend.runtime import with_out_sharding
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -227,6 +228,8 @@ def poisson(
     Raises:
       ValueError: if the dtype or the method is invalid, or shapes do not match.
     """
+    if out_sharding is not None:
+        return with_out_sharding(poisson, out_sharding, key, lam, shape, dtype, method=method)
     check_key("poisson", key)
     draws.check_parameters("poisson", lam)
     sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "poisson")

@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.runtime import with_out_sharding
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -37,6 +38,8 @@ def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Pareto samples: at least 1, with density proportional to ``x ** -(b + 1)``."""
+    if out_sharding is not None:
+        return with_out_sharding(pareto, out_sharding, key, b, shape, dtype)
     check_key("pareto", key)
     out: Array = _pareto(key, b, **_arguments("pareto", shape, dtype, b))
     return out
@@ -53,6 +56,8 @@ def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Rayleigh samples: lengths of normal vectors in two dimensions, times ``scale``."""
+    if out_sharding is not None:
+        return with_out_sharding(rayleigh, out_sharding, key, scale, shape, dtype)
     check_key("rayleigh", key)
     out: Array = _rayleigh(key, scale, **_arguments("rayleigh", shape, dtype, scale))
     return out
@@ -102,6 +107,8 @@ def lognormal(
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Log-normal samples: their logarithms are normal with standard deviation ``sigma``."""
+    if out_sharding is not None:
+        return with_out_sharding(lognormal, out_sharding, key, sigma, shape, dtype)
     check_key("lognormal", key)
     draws.check_parameters("lognormal", sigma)
     dtype = draws.inexact_dtype(dtype, "lognormal")
@@ -132,6 +139,8 @@ def triangular(
     """Triangular samples: the density increases linearly from ``left`` to ``mode`` and decreases
     to ``right``.
     """
+    if out_sharding is not None:
+        return with_out_sharding(triangular, out_sharding, key, left, mode, right, shape, dtype)
     check_key("triangular", key)
     static = _arguments("triangular", shape, dtype, left, mode, right)
     out: Array = _triangular(key, left, mode, right, **static)
@@ -158,6 +167,8 @@ def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Wald (inverse Gaussian) samples of a mean, with scale 1."""
+    if out_sharding is not None:
+        return with_out_sharding(wald, out_sharding, key, mean, shape, dtype)
     check_key("wald", key)
     out: Array = _wald(key, mean, **_arguments("wald", shape, dtype, mean))
     return out
@@ -188,6 +199,8 @@ def geometric(
     Raises:
       ValueError: if the dtype is not an integer dtype.
     """
+    if out_sharding is not None:
+        return with_out_sharding(geometric, out_sharding, key, p, shape, dtype)
     check_key("geometric", key)
     draws.check_parameters("geometric", p)
     sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "geometric")

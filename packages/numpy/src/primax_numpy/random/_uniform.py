@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.runtime import with_out_sharding
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -31,11 +32,13 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       shape: the sample shape; a number means one axis. This applies to all samplers.
       dtype: an unsigned integer dtype, by default ``uint32`` (``uint64`` if 64-bit types are
         enabled).
-      out_sharding: accepted for compatibility; arrays are on one device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Raises:
       ValueError: if the dtype is not an unsigned integer.
     """
+    if out_sharding is not None:
+        return with_out_sharding(bits, out_sharding, key, shape, dtype)
     check_key("bits", key)
     word_dtype = dtypes.default_uint() if dtype is None else dtype_argument(dtype, "bits")
     if not dtypes.issubdtype(word_dtype, np.unsignedinteger):
@@ -70,6 +73,8 @@ def uniform(
     >>> random.uniform(random.key(42), (2,)).shape
     (2,)
     """
+    if out_sharding is not None:
+        return with_out_sharding(uniform, out_sharding, key, shape, dtype, minval, maxval)
     check_key("uniform", key)
     draws.check_parameters("uniform", minval, maxval)
     shape, dtype = draws.shape_of(shape, "uniform"), draws.float_dtype(dtype, "uniform")
@@ -164,6 +169,8 @@ def randint(
       ValueError: if the bounds do not broadcast to ``shape``.
       OverflowError: if a Python integer does not fit the default integer dtype.
     """
+    if out_sharding is not None:
+        return with_out_sharding(randint, out_sharding, key, shape, minval, maxval, dtype)
     check_key("randint", key)
     draws.check_parameters("randint", minval, maxval)
     sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "randint")
@@ -211,6 +218,8 @@ def bernoulli(
       TypeError: if ``p`` is not of a floating dtype.
       ValueError: if ``p`` does not broadcast to ``shape``, or the mode is unknown.
     """
+    if out_sharding is not None:
+        return with_out_sharding(bernoulli, out_sharding, key, p, shape, mode)
     check_key("bernoulli", key)
     if mode not in ("high", "low"):
         raise ValueError(f"bernoulli: mode must be 'high' or 'low', got {mode!r}")
@@ -234,6 +243,8 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     Args:
       dtype: any numeric dtype, the default integer by default. -1 wraps in unsigned dtypes.
     """
+    if out_sharding is not None:
+        return with_out_sharding(rademacher, out_sharding, key, shape, dtype)
     check_key("rademacher", key)
     sample_dtype = dtypes.default_int() if dtype is None else dtype_argument(dtype, "rademacher")
     out: Array = _rademacher(key, shape=draws.shape_of(shape, "rademacher"), dtype=sample_dtype)

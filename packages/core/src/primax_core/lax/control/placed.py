@@ -15,7 +15,8 @@ import numpy as np
 from ..._base.source import is_internal
 from ..._ir.avals import ShapedArray
 from ..._ir.placement import is_placed
-from ..._trace.core import placed_like
+from ..._trace.array import Array
+from ..._trace.core import Tracer, placed_like
 from ..._trace.staging import eval_jaxpr, infer, stage
 from ..._transform.derived import derive_from_jaxpr
 from ..selection import select_n_p
@@ -63,6 +64,16 @@ def with_results(body: Body, avals: Sequence[Any]) -> Body:
     return Body(cast, body.consts, body.out_tree, body.info)
 
 
+def check_leading_axes(avals: Sequence[Any]) -> None:
+    """Raise ``ValueError`` if slices along axis 0 would be on different devices."""
+    for aval in avals:
+        if is_placed(aval) and aval.placement.only_axis(0) is not None:
+            raise ValueError(
+                f"scan slices its arguments along axis 0, but a leaf of xs has the type {aval}, "
+                "whose axis 0 is divided over devices. Divide it along other axes with reshard"
+            )
+
+
 Traced = tuple[Body | None, Body]
 
 
@@ -75,7 +86,8 @@ def with_common_carry(
 ) -> tuple[Sequence[Any], Sequence[Any], Traced]:
     """The initial carry, its types and the bodies of a loop, with the same placements everywhere.
 
-    A carry whose placement a user's body changes is left as it is: it is an error.
+    A carry whose placement a user's body changes is left as it is: it is an error, unless its
+    initial value is a NumPy array or a number.
 
     Args:
       trace: the condition (or ``None``) and the body, traced for types of the carry.
@@ -92,7 +104,8 @@ def with_common_carry(
         same = same and all(o.shape == a.shape and o.dtype == a.dtype for o, a in zip(outs, avals))
         if not same:
             return leaves, avals, bodies
-        if not automatic and any(o.placement is not a.placement for o, a in zip(outs, avals)):
+        changed = [x for x, o, a in zip(leaves, outs, avals) if o.placement is not a.placement]
+        if not automatic and any(isinstance(x, (Array, Tracer)) for x in changed):
             return leaves, avals, bodies
         common = [joined(which, [a, o]) for a, o in zip(avals, outs)]
         if all(w is a for w, a in zip(common, avals)):

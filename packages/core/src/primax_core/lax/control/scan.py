@@ -111,6 +111,10 @@ def scan(
     if state.disable_jit and state.trace is None:
         return _python_scan(f, init, xs_leaves, xs_tree, n, reverse)
     xs_avals = [typeof(x) for x in xs_leaves]
+    if any(map(is_placed, xs_avals)):
+        from .placed import check_leading_axes
+
+        check_leading_axes(xs_avals)
     x_avals = [a.without_axis(0) for a in xs_avals]
     in_tree = _flatten((init, _unflatten(xs_tree, x_avals)))[1]
 

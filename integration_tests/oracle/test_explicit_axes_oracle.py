@@ -1,0 +1,121 @@
+"""Types over explicit mesh axes against the reference: the same types, and refusals of the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+from explicit_programs import PROGRAMS, Side, result
+
+import primax as px
+
+MOST = min(len(jax.devices()), len(px.devices()))
+pytestmark = [
+    pytest.mark.skipif(MOST < 8, reason="needs 8 devices on both sides"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+SIDES = SimpleNamespace(ours=Side(px), theirs=Side(jax), plain=Side(px, placed=False))
+
+ACCEPTED = {
+    "values that are replicated are neutral, as NumPy arrays are": (
+        "elementwise select_replicated_which",
+        "elementwise select_replicated_case",
+        "elementwise select_different",
+        "dot batch_replicated",
+        "concatenate mixed",
+        "concatenate replicated_first",
+        "concatenate mixed_free",
+        "concatenate different",
+        "cumulative sort_mixed",
+        "slice update",
+        "slice update_replicated",
+        "linalg triangular_one",
+        "vmap two_different",
+    ),
+    "the reference's own functions refuse the types of values in them": (
+        "unary lgamma",
+        "binary igamma",
+        "binary igamma partly",
+        "elementwise gamma_grad",
+        "cumulative max_grad",
+        "linalg cholesky",
+        "linalg qr",
+        "linalg inv",
+        "linalg triangular_grad",
+        "grad max replicated",
+        "grad max partly",
+        "grad min replicated",
+        "grad min partly",
+        "vmap scan",
+        "permute roll",
+        "index slice_divided",
+    ),
+    "the type of the result follows from Shardy's rule": (
+        "dot ragged",
+        "reshape A 2,4,4,4",
+        "reshape X 2,4,4,4",
+        "reshape Y 2,4,4,4",
+        "index embedding_plain",
+        "index embedding_divided",
+        "index take",
+        "index take_grad",
+        "grad embed",
+        "window conv_kernel",
+    ),
+}
+"""Programs that the reference refuses and that have types here, by the reason."""
+
+DIFFERENT = {"create asarray_out": "the reference ignores out_sharding of asarray"}
+"""Programs whose types differ, with the reason."""
+
+LEAST_SHARE = 0.94
+"""Of the programs that both sides agree on."""
+
+
+def refused(text: str) -> bool:
+    return "Error" in text.split(":")[0]
+
+
+def outcome(name: str) -> str:
+    ours, theirs = result(SIDES.ours, name), result(SIDES.theirs, name)
+    if ours == theirs or (refused(ours) and refused(theirs)):
+        return "same"
+    return f"accepted: {ours}" if refused(theirs) else f"{theirs} and here {ours}"
+
+
+def test_types():
+    expected = {n: "accepted" for names in ACCEPTED.values() for n in names}
+    expected |= dict.fromkeys(DIFFERENT, "different")
+    outcomes = {name: outcome(name) for name in PROGRAMS}
+    unexpected = {
+        n: o
+        for n, o in outcomes.items()
+        if o != "same" and not o.startswith(expected.get(n, "nothing")) and n not in DIFFERENT
+    }
+    assert not unexpected
+    counts = Counter(o == "same" for o in outcomes.values())
+    assert counts[True] / len(outcomes) >= LEAST_SHARE
+
+
+VALUES = [n for n in PROGRAMS if not n.startswith("sharding")][::5]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_those_of_one_device(name):
+    try:
+        with px.set_mesh(SIDES.ours.mesh):
+            divided = PROGRAMS[name](SIDES.ours)
+    except Exception as error:
+        assert refused(f"{type(error).__name__}:")
+        return
+    whole = PROGRAMS[name](SIDES.plain)
+    leaves = px.tree_util.tree_leaves
+    for x, y in zip(leaves(divided), leaves(whole), strict=True):
+        if px.dtypes.issubdtype(x.dtype, px.dtypes.prng_key):
+            x, y = px.random.key_data(x), px.random.key_data(y)
+        assert x.sharding._placement(x.ndim) is px.typeof(x).placement
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=2e-4, atol=2e-4)

@@ -1,0 +1,254 @@
+"""``reshard``, ``auto_axes`` and ``explicit_axes``: changes of the explicit axes in types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import wraps
+from typing import Any, Final
+
+from primax_core import jit
+from primax_core.extend import typeof
+from primax_core.extend.placements import is_placed
+from primax_core.extend.runtime import bounded_cache
+from primax_core.extend.traces import current_trace
+from primax_core.tree_util import tree_flatten, tree_map, tree_unflatten
+
+from ._current import get_abstract_mesh, mesh_of_specs, use_abstract_mesh
+from ._mesh import AbstractMesh, AxisType, Mesh
+from ._named import NamedSharding, Placement
+from ._prefixes import broadcast_prefix
+from ._reshard import mesh_cast_p, reshard_to
+from ._spec import PartitionSpec
+
+_compiled: Final = bounded_cache()
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """The same values, divided in another way along the explicit axes of a mesh.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: for each array a :class:`NamedSharding`, or a :class:`PartitionSpec` for the
+        mesh in effect; a pytree prefix of ``xs``. It can only name axes of the type ``Explicit``.
+
+    The cotangent has the type of the operand. Under ``vmap`` the mapped axis stays divided as it
+    is.
+
+    Raises:
+      TypeError: if an entry of ``out_shardings`` is something else.
+      ValueError: if there is no mesh; if a spec names an axis that the mesh does not have, or one
+        of another type; or if a size is not divisible.
+
+    >>> import numpy as np
+    >>> from primax_distributed import make_mesh, set_mesh
+    >>> with set_mesh(make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))):
+    ...     typeof(reshard(np.ones((2, 4), np.float32), PartitionSpec("x")))
+    ShapedArray(float32[2@x,4])
+    """
+    leaves, tree = tree_flatten(xs)
+    shardings = broadcast_prefix(out_shardings, xs)
+    return tree_unflatten(tree, [_resharded(x, s) for x, s in zip(leaves, shardings)])
+
+
+def _resharded(x: Any, sharding: Any) -> Any:
+    target = _sharding(sharding, "reshard")
+    if not target.spec.is_constrained:
+        raise ValueError(
+            f"reshard got {target.spec}, which has unconstrained entries: an explicit sharding "
+            "gives the mesh axes of each axis"
+        )
+    return reshard_to(x, target)
+
+
+def _sharding(sharding: Any, what: str, mesh: Any = None) -> NamedSharding:
+    if isinstance(sharding, PartitionSpec):
+        chosen = mesh_of_specs() if mesh is None else mesh
+        if chosen.empty:
+            raise ValueError(
+                f"{what} got {sharding}, but no mesh is set. Set one with `with set_mesh(mesh):`, "
+                "or pass NamedSharding(mesh, spec)"
+            )
+        sharding = NamedSharding(chosen, sharding)
+    if not isinstance(sharding, NamedSharding):
+        raise TypeError(
+            f"{what} takes NamedSharding or PartitionSpec, got {sharding!r} of type "
+            f"{type(sharding).__name__}"
+        )
+    return sharding._for_result(what)
+
+
+def auto_axes(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: Hashable | Sequence[Hashable] | None = None,
+    out_sharding: Any = None,
+) -> Callable[..., Any]:
+    """A function in which the compiler divides values along some axes of the mesh.
+
+    In ``f`` the axes have the type ``Auto``: the types of values do not contain them.
+
+    Args:
+      f: the function. Without it, the result is a decorator.
+      axes: names of axes; by default all axes of the mesh that have the type ``Explicit``.
+      out_sharding: the shardings of the results, a pytree prefix. It may also be passed as a
+        keyword argument of each call.
+
+    Raises:
+      TypeError: on call, without ``out_sharding``.
+      ValueError: on call, if there is no mesh, or it does not have the axes.
+
+    >>> import numpy as np
+    >>> from primax_distributed import make_mesh, set_mesh
+    >>> double = auto_axes(lambda x: 2 * x, out_sharding=PartitionSpec("x"))
+    >>> with set_mesh(make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))):
+    ...     typeof(double(np.ones((2, 4), np.float32)))
+    ShapedArray(float32[2@x,4])
+    """
+    if f is None:
+        return lambda g: auto_axes(g, axes=axes, out_sharding=out_sharding)
+    fun = f
+
+    @wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.pop("out_sharding", None) or out_sharding
+        if wanted is None:
+            raise TypeError("auto_axes needs the keyword argument out_sharding")
+        mesh = _mesh_of("auto_axes", args)
+        inner = _with_types(mesh, _names(mesh, axes, AxisType.Explicit), AxisType.Auto)
+
+        def run(args: Any, kwargs: Any) -> Any:
+            with use_abstract_mesh(inner):
+                args, kwargs = tree_map(lambda x: _cast(x, inner), (args, kwargs))
+                out = fun(*args, **kwargs)
+            leaves, tree = tree_flatten(out)
+            shardings = broadcast_prefix(wanted, out)
+            return tree_unflatten(
+                tree,
+                [reshard_to(x, _sharding(s, "auto_axes", mesh)) for x, s in zip(leaves, shardings)],
+            )
+
+        return _call(run, (fun, mesh, inner, _key(wanted)), args, kwargs)
+
+    return wrapped
+
+
+def explicit_axes(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: Hashable | Sequence[Hashable] | None = None,
+    in_sharding: Any = None,
+) -> Callable[..., Any]:
+    """A function in which the types of values contain some axes of the mesh.
+
+    In ``f`` the axes have the type ``Explicit``. The types of its results outside do not contain
+    them.
+
+    Args:
+      f: the function. Without it, the result is a decorator.
+      axes: names of axes; by default all axes of the mesh that have the type ``Auto``.
+      in_sharding: the shardings of the arguments, a pytree prefix of their tuple. It may also be
+        passed as a keyword argument of each call.
+
+    Raises:
+      TypeError: on call, without ``in_sharding``.
+      ValueError: on call, if there is no mesh, or it does not have the axes.
+
+    >>> from primax_core import jit
+    >>> import numpy as np
+    >>> from primax_distributed import make_mesh, set_mesh
+    >>> kind = explicit_axes(lambda x: print(typeof(x)), in_sharding=PartitionSpec("x"))
+    >>> with set_mesh(make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))):
+    ...     jit(kind)(np.ones((2, 4), np.float32))
+    float32[2@x,4]
+    """
+    if f is None:
+        return lambda g: explicit_axes(g, axes=axes, in_sharding=in_sharding)
+    fun = f
+
+    @wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.pop("in_sharding", None) or in_sharding
+        if wanted is None:
+            raise TypeError("explicit_axes needs the keyword argument in_sharding")
+        mesh = _mesh_of("explicit_axes", args)
+        inner = _with_types(mesh, _names(mesh, axes, AxisType.Auto), AxisType.Explicit)
+
+        def run(args: Any, kwargs: Any) -> Any:
+            with use_abstract_mesh(inner):
+                leaves, tree = tree_flatten(args)
+                shardings = broadcast_prefix(wanted, args)
+                args = tree_unflatten(
+                    tree,
+                    [
+                        reshard_to(x, _sharding(s, "explicit_axes", inner))
+                        for x, s in zip(leaves, shardings)
+                    ],
+                )
+                out = fun(*args, **kwargs)
+            return tree_map(lambda x: _cast(x, mesh), out)
+
+        return _call(run, (fun, mesh, inner, _key(wanted)), args, kwargs)
+
+    return wrapped
+
+
+def _call(run: Callable[..., Any], key: Any, args: Any, kwargs: Any) -> Any:
+    if current_trace() is not None:
+        return run(args, kwargs)
+    compiled = _compiled.get(key)
+    if compiled is None:
+        compiled = _compiled[key] = jit(run)
+    return compiled(args, kwargs)
+
+
+def _key(shardings: Any) -> Any:
+    leaves, tree = tree_flatten(shardings)
+    return (*leaves, tree)
+
+
+def _mesh_of(what: str, args: Any) -> AbstractMesh:
+    """The mesh in effect, or that of the arguments."""
+    mesh = get_abstract_mesh()
+    if not mesh.empty:
+        return mesh
+    for x in tree_flatten(args)[0]:
+        aval = typeof(x)
+        if is_placed(aval):
+            return aval.placement.mesh
+        own = getattr(getattr(x, "sharding", None), "mesh", None)
+        if isinstance(own, Mesh):
+            return own.abstract_mesh
+    raise ValueError(f"{what} needs a mesh: call the function in `with set_mesh(mesh):`")
+
+
+def _names(mesh: AbstractMesh, axes: Any, kind: AxisType) -> tuple[Hashable, ...]:
+    if axes is None:
+        return mesh._of_type(kind)
+    names = tuple(axes) if isinstance(axes, (tuple, list, set, frozenset)) else (axes,)
+    for name in names:
+        if name not in mesh._sizes:
+            raise ValueError(f"the mesh {mesh} has no axis {name!r}")
+    return names
+
+
+def _with_types(mesh: AbstractMesh, names: Sequence[Hashable], kind: AxisType) -> AbstractMesh:
+    for name in names:
+        if mesh._name_to_type[name] is AxisType.Manual:
+            raise ValueError(f"the mesh axis {name!r} is manual here: its type cannot be changed")
+    types = [kind if n in names else t for n, t in zip(mesh.axis_names, mesh.axis_types)]
+    return mesh.update(axis_types=tuple(types))
+
+
+def _cast(x: Any, mesh: AbstractMesh) -> Any:
+    """The value in a region with another mesh, without axes that are not explicit there."""
+    aval = typeof(x)
+    if not is_placed(aval):
+        return x
+    p = aval.placement
+    kept = {*mesh.explicit_axes}
+    spec = [tuple([n for n in names if n in kept]) for names in p.spec]
+    target = Placement.of(mesh, spec)
+    sharding = NamedSharding(mesh, PartitionSpec()) if not any(spec) else target.sharding
+    return mesh_cast_p.bind(x, dst_sharding=sharding)

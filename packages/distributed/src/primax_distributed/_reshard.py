@@ -1,0 +1,133 @@
+"""The primitives that change the explicit axes in a type: ``reshard`` and ``mesh_cast``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from primax_core import lax
+from primax_core.extend import (
+    Primitive,
+    abstract,
+    batch,
+    devices,
+    instantiate,
+    lower,
+    place,
+    typeof,
+)
+from primax_core.extend.elementwise import linear
+from primax_core.extend.placements import is_placed, unplaced
+
+reshard_p: Final = Primitive("reshard")
+mesh_cast_p: Final = Primitive("mesh_cast")
+
+
+def reshard_to(x: Any, sharding: Any) -> Any:
+    """The value with another sharding over the explicit axes of a mesh."""
+    return reshard_p.bind(x, dst_sharding=sharding)
+
+
+def cast_explicit(x: Any, placement: Any) -> Any:
+    """A value with the explicit axes of a placement."""
+    actual = typeof(x).placement
+    if actual is not unplaced and actual.spec == placement.spec:
+        return x
+    if actual is unplaced and not any(placement.spec):
+        return x
+    return reshard_to(x, placement.update(varying=(), unreduced=(), reduced=()).sharding
+                      if any(placement.spec) else actual.sharding._replicated())  # fmt: skip
+
+
+def uncast_explicit(x: Any) -> Any:
+    """A value without explicit axes: the whole value on each device."""
+    placement = typeof(x).placement
+    return reshard_to(x, placement.sharding._replicated()) if any(placement.spec) else x
+
+
+def without_explicit_axes(x: Any) -> Any:
+    """The value with a type that does not say how it is divided; it is not moved."""
+    placement = typeof(x).placement
+    if placement is unplaced or not any(placement.spec):
+        return x
+    return mesh_cast_p.bind(x, dst_sharding=placement.sharding._replicated())
+
+
+@reshard_p.rule(abstract)
+def _abstract(x, *, dst_sharding):
+    try:
+        dst_sharding.shard_shape(x.shape)
+    except ValueError as e:
+        raise ValueError(f"reshard: {e}") from None
+    return x
+
+
+@reshard_p.rule(place)
+def _place(abstract, in_avals, params):
+    (x,) = in_avals
+    (out,) = abstract(x)
+    target = params["dst_sharding"]._placement(x.ndim)
+    return [out.update(placement=_with_manual_axes(target, x))], None
+
+
+def _with_manual_axes(target: Any, aval: Any) -> Any:
+    """A placement with the manual axes of a type."""
+    if not is_placed(aval):
+        return target
+    own = aval.placement
+    manual = {n: own.manual(getattr(own, n)) for n in ("varying", "unreduced", "reduced")}
+    if not any(manual.values()):
+        return target
+    if target is unplaced:
+        return own.update(spec=((),) * aval.ndim, **manual)
+    return target.update(**{n: getattr(target, n) | names for n, names in manual.items()})
+
+
+def _lower(ctx, x, *, dst_sharding):
+    rule = ctx.rule(lax.sharding_constraint_p)
+    return rule(ctx, x, sharding=dst_sharding, unconstrained_dims=frozenset())
+
+
+reshard_p.rule(lower)(_lower)
+
+
+@reshard_p.rule(devices)
+def _devices(eqn):
+    sharding = eqn.params["dst_sharding"]
+    return None if sharding._is_abstract else sharding._replicated()
+
+
+# The cotangent is cast to the type of the operand.
+linear(reshard_p, lambda ct, x, *, dst_sharding: instantiate(ct))
+
+
+@reshard_p.rule(batch)
+def _batch(axis, args, dims, *, dst_sharding):
+    (x,), (dim,) = args, dims
+    batched = dst_sharding._batched(dim, axis.mesh_axes)
+    return reshard_p.bind(x, dst_sharding=batched), dim
+
+
+# Values of regions whose axes have other types
+
+
+@mesh_cast_p.rule(abstract)
+def _cast_abstract(x, *, dst_sharding):
+    return x
+
+
+@mesh_cast_p.rule(place)
+def _cast_place(abstract, in_avals, params):
+    (out,) = abstract(*in_avals)
+    target = params["dst_sharding"]._placement(out.ndim)
+    return [out.update(placement=_with_manual_axes(target, in_avals[0]))], None
+
+
+mesh_cast_p.rule(lower)(lambda ctx, x, *, dst_sharding: x)
+linear(mesh_cast_p, lambda ct, x, *, dst_sharding: instantiate(ct))
+
+
+@mesh_cast_p.rule(batch)
+def _cast_batch(axis, args, dims, *, dst_sharding):
+    (x,), (dim,) = args, dims
+    batched = dst_sharding._batched(dim, axis.mesh_axes)
+    return mesh_cast_p.bind(x, dst_sharding=batched), dim

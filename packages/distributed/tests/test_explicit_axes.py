@@ -1,0 +1,244 @@
+"""``reshard``, ``auto_axes``, ``explicit_axes``, and the sharding of results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from primax_core import device_put, devices, grad, jit, lax, make_jaxpr, vmap
+from primax_core.extend import check_jaxpr, typeof
+from primax_core.extend.runtime import with_out_sharding
+from primax_distributed import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    P,
+    auto_axes,
+    explicit_axes,
+    get_abstract_mesh,
+    reshard,
+    set_mesh,
+)
+
+EXPLICIT, AUTO = AxisType.Explicit, AxisType.Auto
+DEVICES = np.array(devices()).reshape(2, 4)
+MESH = Mesh(DEVICES, ("x", "y"), (EXPLICIT, EXPLICIT))
+MIXED = Mesh(DEVICES, ("x", "y"), (AUTO, EXPLICIT))
+f32 = np.float32
+VALUES = np.arange(128, dtype=f32).reshape(8, 16)
+
+
+def sharding(*spec, mesh=MESH):
+    return NamedSharding(mesh, P(*spec))
+
+
+A = device_put(VALUES, sharding("x", "y"))
+
+
+def kind(x):
+    return typeof(x).str_short()
+
+
+# reshard
+
+
+@pytest.mark.parametrize("x", [A, VALUES, device_put(VALUES, sharding())])
+@pytest.mark.parametrize("spec", [("y", "x"), (), (("x", "y"),), (None, "x")])
+def test_reshard(x, spec):
+    out = reshard(x, sharding(*spec))
+    assert out.sharding.is_equivalent_to(sharding(*spec), 2)
+    assert typeof(out).placement is sharding(*spec)._placement(2)
+    np.testing.assert_array_equal(np.asarray(out), VALUES)
+    staged = make_jaxpr(lambda a: reshard(a, sharding(*spec)))(x)
+    check_jaxpr(staged)
+    assert staged.out_avals[0].placement is typeof(out).placement
+
+
+def test_reshard_of_specs_and_trees():
+    with set_mesh(MESH):
+        a, (b,) = reshard((A, [VALUES]), (P("y"), P(None, "x")))
+    assert (kind(a), kind(b)) == ("f32[8@y,16]", "f32[8,16@x]")
+
+
+def test_reshard_under_transformations():
+    with set_mesh(MESH):
+        g = grad(lambda a: lax.reduce_sum(lax.sin(reshard(a, P("y"))), (0, 1)))(A)
+        assert kind(g) == kind(A)
+        np.testing.assert_allclose(np.asarray(g), np.cos(VALUES), atol=1e-5)
+        assert kind(vmap(lambda r: reshard(r, P("y")))(device_put(VALUES, sharding("x")))) == (
+            "f32[8@x,16@y]"
+        )
+        assert kind(jit(lambda a: reshard(a, P(None, "y")))(A)) == "f32[8,16@y]"
+
+
+@pytest.mark.parametrize(
+    "spec, error, text",
+    [
+        (P("z"), ValueError, "'z', which .* does not have"),
+        (P("x", "y", None), ValueError, "3 entries for an array of 2 axes"),
+        (("x",), (TypeError, ValueError), "x"),
+        (None, (TypeError, ValueError), "None"),
+    ],
+)
+def test_errors_of_reshard(spec, error, text):
+    with set_mesh(MESH), pytest.raises(error, match=text):
+        reshard(A, spec)
+
+
+def test_reshard_needs_a_mesh_and_explicit_axes():
+    with pytest.raises(ValueError, match="no mesh is set"):
+        reshard(A, P("x"))
+    with set_mesh(MIXED), pytest.raises(ValueError, match="axis 'x' has the type Auto"):
+        reshard(VALUES, P("x"))
+    with pytest.raises(ValueError, match="size 3, which is not divisible by 2"):
+        reshard(np.ones((3, 4), f32), sharding("x"))
+
+
+# Sharding of results
+
+
+RESULTS = {
+    "broadcast_in_dim": lambda s: lax.broadcast_in_dim(f32(1), (8, 16), (), out_sharding=s),
+    "iota": lambda s: lax.broadcasted_iota(f32, (8, 16), 0, out_sharding=s),
+    "reshape": lambda s: lax.reshape(A, (8, 16), (1, 0), out_sharding=s),
+    "dot_general": lambda s: lax.dot_general(
+        A, np.ones((16, 16), f32), (((1,), (0,)), ((), ())), out_sharding=s
+    ),
+    "reduce_sum": lambda s: lax.reduce_sum(lax.broadcast(A, (2,)), (0,), out_sharding=s),
+    "reduce_max": lambda s: lax.reduce_max(lax.broadcast(A, (2,)), (0,), out_sharding=s),
+    "rng_bit_generator": lambda s: lax.rng_bit_generator(
+        np.zeros(4, np.uint32), (8, 16), out_sharding=s
+    )[1],
+    "ragged_dot": lambda s: lax.ragged_dot(
+        A, np.ones((2, 16, 16), f32), np.array([4, 4]), out_sharding=s
+    ),
+    "conv_general_dilated": lambda s: lax.conv_general_dilated(
+        A, np.ones((16, 16), f32), (), (), out_sharding=s
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("spec", [("y", "x"), (None, "x"), ()])
+def test_sharding_of_results(name, spec):
+    out = RESULTS[name](sharding(*spec))
+    assert out.sharding.is_equivalent_to(sharding(*spec), 2)
+    with set_mesh(MESH):
+        staged = make_jaxpr(lambda: RESULTS[name](P(*spec)))()
+    check_jaxpr(staged)
+    assert staged.out_avals[0].placement is sharding(*spec)._placement(2)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_errors_of_the_sharding_of_results(name):
+    with set_mesh(MIXED), pytest.raises(ValueError, match="axis 'x' has the type Auto"):
+        RESULTS[name](P("x"))
+    with pytest.raises(TypeError, match="must be a NamedSharding or a PartitionSpec, got 'x'"):
+        RESULTS[name]("x")
+    with set_mesh(MESH), pytest.raises(ValueError, match="'x' twice"):
+        RESULTS[name](P("x", "x"))
+
+
+def test_batches_of_the_sharding_of_results():
+    rows = device_put(VALUES, sharding("x"))
+    ones = np.ones((16, 8), f32)
+    numbers = (((0,), (0,)), ((), ()))
+    out = vmap(lambda r: lax.dot_general(r, ones, numbers, out_sharding=sharding("y")))(rows)
+    assert kind(out) == "f32[8@x,8@y]"
+    spread = vmap(lambda r: lax.broadcast_in_dim(r, (4, 16), (1,), out_sharding=sharding("y")))
+    assert kind(spread(rows)) == "f32[8@x,4@y,16]"
+    assert kind(vmap(lambda r: lax.reshape(r, (4, 4), out_sharding=sharding("y")))(rows)) == (
+        "f32[8@x,4@y,4]"
+    )
+
+
+def test_functions_of_other_packages():
+    def twice(x):
+        return lax.add(x, x)
+
+    with set_mesh(MESH):
+        out = with_out_sharding(twice, P("y"), A)
+        assert kind(out) == "f32[8@y,16]"
+        np.testing.assert_array_equal(np.asarray(out), 2 * VALUES)
+        assert kind(jit(lambda a: with_out_sharding(twice, P("y"), a))(A)) == "f32[8@y,16]"
+
+
+def test_constraints_are_assertions():
+    with set_mesh(MESH):
+        same = lax.with_sharding_constraint(A, P("x", "y"))
+        assert typeof(same) is typeof(A)
+        for f in (lax.with_sharding_constraint, jit(lax.with_sharding_constraint, static_argnums=1)):
+            with pytest.raises(AssertionError, match=r"f32\[8@x,16@y\], which is not divided as"):
+                f(A, P("y"))
+        with pytest.raises(AssertionError, match="Use reshard"):
+            lax.with_sharding_constraint(VALUES, P("y"))
+
+
+# auto_axes, explicit_axes
+
+
+def test_auto_axes():
+    seen = []
+
+    @auto_axes(out_sharding=P("x"))
+    def f(a, b):
+        seen.append((kind(a), get_abstract_mesh().axis_types))
+        return a + b
+
+    other = device_put(VALUES, sharding("y", "x"))
+    with set_mesh(MESH):
+        for g in (f, jit(f)):
+            out = g(A, other)
+            assert kind(out) == "f32[8@x,16]"
+            np.testing.assert_array_equal(np.asarray(out), 2 * VALUES)
+        assert kind(f(A, other, out_sharding=P(None, "y"))) == "f32[8,16@y]"
+        n = len(seen)
+        f(A, other)
+    assert len(seen) == n  # it is compiled once
+    assert seen[0] == ("f32[8,16]", (AUTO, AUTO))
+
+
+def test_some_auto_axes():
+    seen = []
+    f = auto_axes(lambda a: seen.append(kind(a)) or a * 2, axes="x", out_sharding=P("x", "y"))
+    with set_mesh(MESH):
+        out = f(A)
+    assert (kind(out), seen) == (kind(A), ["f32[8,16@y]"])
+    np.testing.assert_array_equal(np.asarray(out), 2 * VALUES)
+
+
+def test_auto_axes_under_transformations():
+    f = auto_axes(lambda a: lax.sin(a), out_sharding=P("x", "y"))
+    with set_mesh(MESH):
+        g = grad(lambda a: lax.reduce_sum(f(a), (0, 1)))(A)
+        rows = vmap(auto_axes(lambda a: a * 2, out_sharding=P("y")))(A)
+    assert kind(g) == kind(A) and kind(rows) == "f32[8@x,16@y]"
+    np.testing.assert_allclose(np.asarray(g), np.cos(VALUES), atol=1e-5)
+
+
+def test_explicit_axes():
+    seen = []
+
+    @explicit_axes(in_sharding=P("x", "y"))
+    def f(a):
+        seen.append(kind(a))
+        return lax.reduce_sum(a, (0,))
+
+    auto = Mesh(DEVICES, ("x", "y"), (AUTO, AUTO))
+    with set_mesh(auto):
+        for g in (f, jit(f)):
+            np.testing.assert_array_equal(np.asarray(g(VALUES)), VALUES.sum(0))
+            assert kind(g(VALUES)) == "f32[16]"
+    assert set(seen) == {"f32[8@x,16@y]"}
+
+
+def test_errors_of_auto_and_explicit_axes():
+    with set_mesh(MESH):
+        with pytest.raises(TypeError, match="auto_axes needs the keyword argument out_sharding"):
+            auto_axes(lambda a: a)(A)
+        with pytest.raises(TypeError, match="explicit_axes needs the keyword argument in_sharding"):
+            explicit_axes(lambda a: a)(A)
+        with pytest.raises(ValueError, match="has no axis 'z'"):
+            auto_axes(lambda a: a, axes="z", out_sharding=P())(A)
+    with pytest.raises(ValueError, match="auto_axes needs a mesh"):
+        auto_axes(lambda a: a, out_sharding=P())(VALUES)
