@@ -54,9 +54,7 @@ class AsyncCheckpointer:
           CheckpointError: the checkpoint before could not be written.
         """
         self.wait()
-        pending = prepare(
-            self.path, tree, step, overwrite, self._concurrent_bytes, self._timeout
-        )
+        pending = prepare(self.path, tree, step, overwrite, self._concurrent_bytes, self._timeout)
         # A thread that the interpreter waits for, so that the last checkpoint is completed.
         self._thread = threading.Thread(target=self._write, args=(pending,), name="checkpoint")
         self._thread.start()

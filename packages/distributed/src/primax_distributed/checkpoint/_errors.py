@@ -27,7 +27,7 @@ class CheckpointWriteError(CheckpointError, OSError):
     """The checkpoint could not be written: no space, no permission, or another process failed."""
 
 
-def first_line(error: BaseException, limit: int = 300) -> str:
+def first_line(error: BaseException, limit: int = 1000) -> str:
     """The type and the first line of an error's text.
 
     >>> first_line(ValueError("no space\\nleft"))

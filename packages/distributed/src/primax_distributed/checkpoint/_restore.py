@@ -63,7 +63,7 @@ def restore(
         - a sharding: an array with it (also a partition spec under ``set_mesh``);
         - a ``ShapeDtypeStruct`` or an array: an array of the same shape, dtype and sharding;
         - a ``Mesh``: an array that is divided along the axes with the names that it was divided
-          along when it was saved; other axes are ignored;
+          along when it was saved; other axes are ignored, and NumPy arrays stay such;
         - ``numpy.ndarray`` or a NumPy array: a NumPy array;
         - a Python number or string: a value of this type.
 
@@ -92,9 +92,7 @@ def restore(
     """
     step, folder = _chosen(checked_path(path), step, timeout_seconds)
     metadata = read(folder)
-    saved = _Saved(
-        folder, metadata["structure"], metadata["leaves"], ByteLimiter(concurrent_bytes)
-    )
+    saved = _Saved(folder, metadata["structure"], metadata["leaves"], ByteLimiter(concurrent_bytes))
     if target is None:
         target = np.ndarray
     paths: dict[Path, int] = {tuple(r["path"]): n for n, r in enumerate(saved.records)}
@@ -154,9 +152,7 @@ def _is_prefix(request: Any) -> bool:
     return request is np.ndarray or isinstance(request, (Sharding, Mesh, PartitionSpec))
 
 
-def _check_complete(
-    saved: _Saved, paths: dict[Path, int], plan: list[Any], partial: bool
-) -> None:
+def _check_complete(saved: _Saved, paths: dict[Path, int], plan: list[Any], partial: bool) -> None:
     read_leaves = {n for _, numbers, _ in plan for n in numbers}
     missing = [p for p, n in paths.items() if n not in read_leaves]
     if missing and not partial:
@@ -291,7 +287,7 @@ def _requested_sharding(
     if request is np.ndarray or isinstance(request, (np.ndarray, np.generic, *_PYTHON)):
         return None
     if isinstance(request, Mesh):
-        return _along(request, record)
+        return None if record["kind"] == "numpy" else _along(request, record)
     sharding = as_sharding(request)
     if isinstance(sharding, Sharding):
         return sharding

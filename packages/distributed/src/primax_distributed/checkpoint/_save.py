@@ -124,9 +124,7 @@ def prepare(
     except Exception as e:
         group.fail(e)
         raise
-    return Pending(
-        path, step, overwrite, concurrent_bytes, group, structure, records, arrays
-    )
+    return Pending(path, step, overwrite, concurrent_bytes, group, structure, records, arrays)
 
 
 def save(
@@ -169,4 +167,3 @@ def save(
     {'name': 'linear', 'w': array([0., 1., 2.])}
     """
     prepare(path, tree, step, overwrite, concurrent_bytes, timeout_seconds).write()
-

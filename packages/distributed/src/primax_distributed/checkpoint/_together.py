@@ -10,7 +10,7 @@ from typing import Any, Final
 from primax_core import process_count, process_index
 
 from ..processes._initialize import member
-from ._errors import CheckpointError, CheckpointWriteError, first_line
+from ._errors import CheckpointError, CheckpointNotFoundError, CheckpointWriteError, first_line
 
 _counters: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 
@@ -51,6 +51,9 @@ class Group:
             return value
         value, text = json.loads(self._get(name, 0))
         if text is not None:
+            kind, _, message = text.partition(": ")
+            if kind == CheckpointNotFoundError.__name__:
+                raise CheckpointNotFoundError(message)
             raise CheckpointWriteError(f"rank 0 could not save the checkpoint: {text}")
         return value
 
