@@ -363,7 +363,6 @@ def test_backends():
         backend.clear_backends,
         lambda: backend.register_backend_factory("mine", lambda: None),
         lambda: topologies.get_topology_desc("v5e:2x2"),
-        lambda: topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)),
     ):
         with pytest.raises(NotImplementedError):
             unsupported()

@@ -24,6 +24,7 @@ from primax_core.extend import (
     jvp,
     lower,
     place,
+    stage,
     transpose,
     typeof,
 )
@@ -34,6 +35,7 @@ from primax_core.extend.placements import (
     is_placed,
     unplaced,
 )
+from primax_core.extend.traces import axes_in_scope, named_axes
 
 
 class Varying(Placement):
@@ -368,11 +370,13 @@ def test_scan():
 
 
 def test_the_carry_of_a_scan_keeps_its_placement():
-    def f(x):
-        return lax.scan(lambda c, _: (lax.add(c, x), None), np.zeros(4, np.float32), length=2)
+    def f(x, init):
+        return lax.scan(lambda c, _: (lax.add(c, x), None), init, length=2)[0]
 
+    zeros = np.zeros(4, np.float32)
+    assert types(lambda x: f(x, zeros), VX) == ["f32[4]{V:x}"]  # NumPy values go anywhere
     with pytest.raises(TypeError) as e:
-        body(f, VX)
+        body(lambda x: f(x, lax.full((4,), 0, np.float32)), VX)
     assert "has type float32[4] but the corresponding output carry component" in str(e.value)
     assert "has type float32[4]{V:x}, so the varying axes do not match; use lax.pcast" in str(
         e.value
@@ -389,7 +393,7 @@ def test_while_loop():
     assert types(f, VX) == ["f32[4]{V:x}"]
     assert types(lambda x: pc.jvp(f, (x,), (x,)), VX) == ["f32[4]{V:x}"] * 2
     with pytest.raises(TypeError, match="the varying axes do not match"):
-        one = np.ones(4, np.float32)
+        one = lax.full((4,), 1, np.float32)
         body(lambda x: lax.while_loop(lambda c: True, lambda c: lax.mul(c, x), one), VX)
 
 
@@ -552,7 +556,7 @@ def test_loops_of_the_library():
         return lax.mul(c, x), c
 
     def f(x):
-        return lax.scan(step, np.zeros(4, np.float32), x)
+        return lax.scan(step, lax.full((4,), 0, np.float32), x)
 
     with pytest.raises(TypeError, match="the varying axes do not match"):
         types(f, VX.with_axis(0, 2))
@@ -576,3 +580,21 @@ def test_linear_solves_with_a_matrix_that_varies():
     assert types(solve, VX, F4) == ["f32[4]{V:x}"]
     grad = pc.grad(lambda d, b: total(total_of(solve(d, b)), "x"), (0, 1))
     assert types(grad, VX, F4) == ["f32[4]{V:x}", "f32[4]"]
+
+
+def test_types_that_depend_on_the_axes_in_scope():
+    """They are inferred again in each scope, and kept for it."""
+    p = Primitive("over_axes")
+    inferred = []
+    p.rule(abstract)(lambda x, *, axes: x)
+
+    @p.rule(place)
+    def _place(abstract, in_avals, params):
+        inferred.append(axes_in_scope())
+        return [abstract(*in_avals)], None
+
+    for _ in range(3):
+        for size in (2, 3, 5):
+            with named_axes({"i": size}, None):
+                stage(lambda x: [p.bind(x, axes=("i",))], [F4])
+    assert {axes["i"] for axes in inferred} == {2, 3, 5}

@@ -147,7 +147,7 @@ def _dce(used, eqn):  # type: ignore[no-untyped-def]
 def reduced_eqn(eqn: Eqn, jaxpr: Jaxpr, used_inputs: Sequence[bool], used: Sequence[bool]) -> Eqn:
     """The equation with fewer operands and results."""
     params = eqn.params
-    kept = {
+    smaller = {
         **params,
         "jaxpr": jaxpr,
         "in_specs": tuple([s for s, u in zip(params["in_specs"], used_inputs) if u]),
@@ -156,7 +156,7 @@ def reduced_eqn(eqn: Eqn, jaxpr: Jaxpr, used_inputs: Sequence[bool], used: Seque
     return eqn.replace(
         invars=[v for v, u in zip(eqn.invars, used_inputs) if u],
         outvars=[v for v, u in zip(eqn.outvars, used) if u],
-        params=kept,
+        params=smaller,
         effects=frozenset(
             e for e in jaxpr.effects if getattr(e, "name", None) not in params["newly_manual_axes"]
         ),

@@ -186,14 +186,14 @@ def _check_type(saved: _Saved, number: int, request: Any) -> None:
     text = f"{kind} in Python" if scalar else f"{record['dtype']}{record['shape']}"
     if isinstance(request, _PYTHON):
         same = type(request) is scalar if scalar else not record["shape"]
-        wanted = f"{type(request).__name__} in Python"
+        requested = f"{type(request).__name__} in Python"
     elif isinstance(request, (ShapeDtypeStruct, Array, np.ndarray, np.generic)):
         shape, dtype = list(request.shape), str(request.dtype)
         if scalar:
             same = not shape and scalar in (bool, int, float, complex)
         else:
             same = shape == record["shape"] and dtype == record["dtype"]
-        wanted = f"{dtype}{shape}"
+        requested = f"{dtype}{shape}"
     else:
         raise TypeError(
             f"the target has a {type(request).__name__} at {saved.name(number)}: pass a sharding, "
@@ -202,7 +202,7 @@ def _check_type(saved: _Saved, number: int, request: Any) -> None:
     if not same:
         raise CheckpointMismatchError(
             f"the leaf at {saved.name(number)} of the checkpoint in {saved.folder} is {text}, but "
-            f"the target asks for {wanted}"
+            f"the target asks for {requested}"
         )
 
 
