@@ -167,7 +167,10 @@ def test_constraints_are_assertions():
     with set_mesh(MESH):
         same = lax.with_sharding_constraint(A, P("x", "y"))
         assert typeof(same) is typeof(A)
-        for f in (lax.with_sharding_constraint, jit(lax.with_sharding_constraint, static_argnums=1)):
+        for f in (
+            lax.with_sharding_constraint,
+            jit(lax.with_sharding_constraint, static_argnums=1),
+        ):
             with pytest.raises(AssertionError, match=r"f32\[8@x,16@y\], which is not divided as"):
                 f(A, P("y"))
         with pytest.raises(AssertionError, match="Use reshard"):

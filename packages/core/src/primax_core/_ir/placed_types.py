@@ -54,9 +54,7 @@ class Placement(ABC):
         """
         return None
 
-    def stacked(
-        self, placement: Placement | Unplaced, ndim: int, i: int
-    ) -> Placement | Unplaced:
+    def stacked(self, placement: Placement | Unplaced, ndim: int, i: int) -> Placement | Unplaced:
         """The placement of values stacked along a new axis ``i`` that is divided as this vector.
 
         Args:
