@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from primax_core import device_put, devices, eval_shape, grad, jit, jvp, lax, make_jaxpr, vmap
-from primax_core import ShapeDtypeStruct as Struct
+from primax_core import (
+    ShapeDtypeStruct as Struct,
+    device_put,
+    devices,
+    eval_shape,
+    grad,
+    jit,
+    jvp,
+    lax,
+    make_jaxpr,
+    vmap,
+)
 from primax_core.extend import Primitive, abstract, check_jaxpr, lower, typeof
 from primax_core.extend.lowering import axis_rules, hlo
 from primax_distributed import (
@@ -92,7 +102,10 @@ TABLE = {
     "dynamic_slice": ("f32[8@x,4]", lambda: lax.dynamic_slice(X, (0, 0), (8, 4))),
     "dynamic_update_slice": ("f32[8@x,16@y]", lambda: lax.dynamic_update_slice(A, A, (0, 0))),
     "gather": ("f32[8@x,2]", lambda: columns(X, [0, 3])),
-    "dynamic_update_slice of NumPy": ("f32[8@x,16]", lambda: lax.dynamic_update_slice(X, np.ones((8, 2), f32), (0, 3))),
+    "dynamic_update_slice of NumPy": (
+        "f32[8@x,16]",
+        lambda: lax.dynamic_update_slice(X, np.ones((8, 2), f32), (0, 3)),
+    ),
     "convolution": (
         "f32[8@x,4,8]",
         lambda: lax.conv_general_dilated(
@@ -107,7 +120,10 @@ TABLE = {
     "eigh": ("f32[8@x,4,4]", lambda: lax.linalg.eigh(M)[0]),
     "cholesky": ("f32[8@x,4,4]", lambda: lax.linalg.cholesky(M)),
     "lgamma": ("f32[8@x,16@y]", lambda: lax.lgamma(A)),
-    "iota": ("i32[8@x]", lambda: lax.broadcasted_iota(np.int32, (8,), 0, out_sharding=sharding("x"))),
+    "iota": (
+        "i32[8@x]",
+        lambda: lax.broadcasted_iota(np.int32, (8,), 0, out_sharding=sharding("x")),
+    ),
     "full_like": ("f32[8@x,16@y]", lambda: lax.full_like(A, 1.0)),
     "scan": ("f32[8,16@y]", lambda: lax.scan(lambda c, x: (c + x, c), V, Y)[1]),
     "scan from NumPy": (
@@ -123,7 +139,7 @@ TABLE = {
         "f32[8@x,16]",
         lambda: vmap(lambda r: lax.while_loop(lambda c: first(c) < 3, lambda c: c + 1, r))(X),
     ),
-}  # fmt: skip
+}
 
 
 def sharding(*spec):
@@ -144,14 +160,20 @@ REFUSED = {
     "different": (lambda: A + T, r"divided differently along one axis, by x and by y"),
     "sum in both": (lambda: dot(A, K, 1, 0), r"summed is divided along y in each .* out_sharding="),
     "one axis twice": (lambda: dot(X, X, 1, 1), r"two axes of the result .* along 'x'"),
-    "cumulative": (lambda: lax.cumsum(A, 0), r"cumsum of f32\[8@x,16@y\]: axis 0 is divided along x"),
+    "cumulative": (
+        lambda: lax.cumsum(A, 0),
+        r"cumsum of f32\[8@x,16@y\]: axis 0 is divided along x",
+    ),
     "sort": (lambda: lax.sort(A, dimension=1), r"axis 1 is divided along y, but it is sorted"),
     "uneven slice": (lambda: lax.slice(A, (0, 0), (5, 16)), r"size 5, .* not divisible by 2"),
     "minor part": (lambda: lax.reshape(Y, (128,)), r"a minor one of which is divided along y"),
     "split": (lambda: lax.reshape(A, (8, 2, 8)), r"divided along y cannot be split into \[2, 8\]"),
     "index": (lambda: columns(Y, [0, 1]), r"axis 1 of the array is divided along y, and indexed"),
-    "matrices": (lambda: lax.linalg.eigh(put((8, 4, 4), None, "y")), r"two axes of the result would be divided along 'y'"),
-}  # fmt: skip
+    "matrices": (
+        lambda: lax.linalg.eigh(put((8, 4, 4), None, "y")),
+        r"two axes of the result would be divided along 'y'",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -169,7 +191,7 @@ def test_meshes_do_not_mix():
 
 
 def test_scan_over_a_divided_axis():
-    with pytest.raises(ValueError, match="slices its arguments along axis 0.*Divide it along"):
+    with pytest.raises(ValueError, match=r"slices its arguments along axis 0.*Divide it along"):
         lax.scan(lambda c, x: (c, x), 0.0, A)
 
 

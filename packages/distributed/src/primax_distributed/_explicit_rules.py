@@ -44,8 +44,10 @@ def _same(specs, avals, outs, params, sizes):  # type: ignore[no-untyped-def]
     return [specs[0] for _ in outs]
 
 
-_rule("slice", "dynamic_slice", "split", "pad", "fft", "rev", "reduce_precision", "copy",
-      "sharding_constraint", "reduce_window_sum", "reduce_window_max", "reduce_window_min")(_same)  # fmt: skip
+_rule(
+    "slice", "dynamic_slice", "split", "pad", "fft", "rev", "reduce_precision", "copy",
+    "sharding_constraint", "reduce_window_sum", "reduce_window_max", "reduce_window_min",
+)(_same)  # fmt: skip
 
 
 @_rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")

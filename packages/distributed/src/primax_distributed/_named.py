@@ -240,9 +240,9 @@ class NamedSharding(Sharding):
     def _applied(self, fun: Callable[..., Any], *operands: Any) -> Any:
         return reshard_to(fun(*map(without_explicit_axes, operands)), self)
 
-    def _check_constraint(self, aval: Any) -> None:
+    def _check_constraint(self, aval: Any) -> bool:
         if not self.mesh.are_all_axes_explicit:
-            return
+            return True
         own = self._placement(aval.ndim)
         spec = aval.placement.spec if is_placed(aval) else ((),) * aval.ndim
         if spec != (((),) * aval.ndim if own is unplaced else own.spec):
@@ -251,6 +251,7 @@ class NamedSharding(Sharding):
                 f"Explicit: the value has the type {aval.str_short()}, which is not divided as "
                 f"{self.spec} says. Use reshard(x, spec) to divide it otherwise"
             )
+        return True
 
     # Compilation
 

@@ -131,8 +131,9 @@ class Sharding(ABC):
         """
         return fun(*operands)
 
-    def _check_constraint(self, aval: Any) -> None:
+    def _check_constraint(self, aval: Any) -> bool:
         """Raise an error if `with_sharding_constraint` may not give it to a value of a type."""
+        return True
 
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""
