@@ -32,6 +32,7 @@ TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
 CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
+DISTRIBUTED = "primax-distributed[checkpoint]"
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
 ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
@@ -170,7 +171,7 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
-    extras = {workspace.distribution_name(INTERPRETERS): INTERPRETERS}
+    extras = {workspace.distribution_name(n): n for n in (INTERPRETERS, DISTRIBUTED)}
     install(session, extras.get(part, part), also=TEST_TOOLS)
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
