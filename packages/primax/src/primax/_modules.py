@@ -36,6 +36,7 @@ EXPERIMENTAL: Final = ("layout", "serialize_executable")
 OPTIONAL: Final = {
     "distributed": "primax_distributed.processes",
     "example_libraries": "primax_nn.example_libraries",
+    "experimental.array_serialization": "primax_distributed.array_serialization",
     "experimental.checkify": "primax_interpreters.checkify",
     "experimental.jet": "primax_interpreters.jet",
     "experimental.mesh_utils": "primax_distributed.mesh_utils",

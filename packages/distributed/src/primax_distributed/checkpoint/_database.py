@@ -81,16 +81,8 @@ async def write_arrays(folder: Path, arrays: dict[int, Values], concurrent_bytes
 
     try:
         await finished([write(n, values) for n, values in arrays.items()])
-    except* (ValueError, OSError) as group:
-        error = _first(group)
-        raise CheckpointWriteError(f"{folder} cannot be written: {first_line(error)}") from error
-
-
-def _first(group: BaseExceptionGroup[Any]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    except (ValueError, OSError) as e:
+        raise CheckpointWriteError(f"{folder} cannot be written: {first_line(e)}") from e
 
 
 async def merge(temporary: Path, size: int) -> None:

@@ -123,13 +123,7 @@ def _chosen(path: Folder, step: int | None, timeout: float) -> tuple[int, Folder
 
 
 async def _all(jobs: list[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any]:
-    try:
-        return await finished([job() for job in jobs])
-    except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        raise error from None
+    return await finished([job() for job in jobs])
 
 
 # Matching

@@ -144,9 +144,12 @@ async def write_parts(
 
 
 async def finished(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Results in order; after an error, the others are cancelled."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(c) for c in coroutines]
+    """Results in order. After an error, the others are cancelled, and the error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(c) for c in coroutines]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
     return [t.result() for t in tasks]
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from primax_core import layout as layout
     from primax_core import serialize_executable as serialize_executable
 
+    from . import array_serialization as array_serialization
     from . import checkify as checkify
     from . import compilation_cache as compilation_cache
     from . import hijax as hijax
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from . import xla_metadata as xla_metadata
 
 _OWN = (
-    "checkify", "compilation_cache", "hijax", "jet", "mesh_utils", "multihost_utils", "pjit",
-    "random", "sparse", "topologies", "xla_metadata",
+    "array_serialization", "checkify", "compilation_cache", "hijax", "jet", "mesh_utils",
+    "multihost_utils", "pjit", "random", "sparse", "topologies", "xla_metadata",
 )  # fmt: skip
 
 

@@ -1,0 +1,6 @@
+"""Arrays in tensorstore: the module ``primax_distributed.array_serialization``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_distributed.array_serialization import *
