@@ -281,11 +281,20 @@ def _requested_sharding(
     if request is np.ndarray or isinstance(request, (np.ndarray, np.generic, *_PYTHON)):
         return None
     if isinstance(request, Mesh):
-        return None if record["kind"] == "numpy" else _along(request, record)
-    sharding = as_sharding(request)
-    if isinstance(sharding, Sharding):
-        return sharding
-    return _sharding_of(request)
+        sharding: Any = None if record["kind"] == "numpy" else _along(request, record)
+    else:
+        sharding = as_sharding(request)
+        if not isinstance(sharding, Sharding):
+            sharding = _sharding_of(request)
+    if sharding is not None:
+        try:
+            sharding.shard_shape(tuple(record["shape"]))
+        except ValueError as e:
+            raise ValueError(
+                f"the leaf at {saved.name(number)} of the checkpoint in {saved.folder} cannot have "
+                f"the requested sharding: {e}"
+            ) from e
+    return sharding
 
 
 def _along(mesh: Mesh, record: dict[str, Any]) -> NamedSharding:
