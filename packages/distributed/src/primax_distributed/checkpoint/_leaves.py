@@ -28,16 +28,16 @@ class Values:
     parts: list[tuple[Bounds, np.ndarray]]
 
 
-def stored_dtype(dtype: Any) -> np.dtype:
+def stored_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype in the store: that of NumPy, bfloat16, or unsigned integers of the same size.
 
     >>> stored_dtype(np.float32)
     dtype('float32')
     """
-    dtype = np.dtype(dtype)
-    if dtype.name == "bfloat16" or (dtype.isbuiltin == 1 and dtype.kind in "biufc"):
-        return dtype
-    return np.dtype(f"uint{8 * dtype.itemsize}")
+    element: np.dtype[Any] = np.dtype(dtype)
+    if element.name == "bfloat16" or (element.isbuiltin == 1 and element.kind in "biufc"):
+        return element
+    return np.dtype(f"uint{8 * element.itemsize}")
 
 
 def is_key_dtype(dtype: Any) -> bool:
@@ -102,8 +102,8 @@ def _parts_of(x: Array) -> list[tuple[Bounds, np.ndarray]]:
     if x.sharding.num_devices == 1 or dtypes.itemsize_bits(x.dtype) >= 8:
         return host_parts(x)
     # jaxlib 0.10 cannot take arrays of less than a byte for each element apart.
-    wide = np.float32 if x.dtype.name.startswith("float") else np.int8
-    wide = np.uint8 if x.dtype.name.startswith("uint") else wide
+    wide = "float32" if x.dtype.name.startswith("float") else "int8"
+    wide = "uint8" if x.dtype.name.startswith("uint") else wide
     parts = host_parts(lax.convert_element_type(x, wide))
     return [(bounds, values.astype(x.dtype)) for bounds, values in parts]
 

@@ -224,7 +224,8 @@ async def _array(saved: _Saved, number: int, record: dict[str, Any], request: An
     async def part(bounds: Any) -> np.ndarray:
         if any(a == b for a, b in bounds):
             return np.empty([b - a for a, b in bounds], host)
-        return (await read(bounds)).view(host)
+        values: np.ndarray = (await read(bounds)).view(host)
+        return values
 
     sharding = _requested_sharding(saved, number, record, request)
     if sharding is None:
@@ -281,11 +282,19 @@ def _requested_sharding(
     if request is np.ndarray or isinstance(request, (np.ndarray, np.generic, *_PYTHON)):
         return None
     if isinstance(request, Mesh):
-        return None if record["kind"] == "numpy" else _along(request, record)
-    sharding = as_sharding(request)
-    if isinstance(sharding, Sharding):
-        return sharding
-    return _sharding_of(request)
+        sharding: Sharding | None = None if record["kind"] == "numpy" else _along(request, record)
+    else:
+        requested = as_sharding(request)
+        sharding = requested if isinstance(requested, Sharding) else _sharding_of(request)
+    if sharding is not None:
+        try:
+            sharding.shard_shape(tuple(record["shape"]))
+        except ValueError as e:
+            raise ValueError(
+                f"the leaf at {saved.name(number)} of the checkpoint in {saved.folder} cannot have "
+                f"the requested sharding: {e}"
+            ) from e
+    return sharding
 
 
 def _along(mesh: Mesh, record: dict[str, Any]) -> NamedSharding:

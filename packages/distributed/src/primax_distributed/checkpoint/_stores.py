@@ -144,13 +144,13 @@ async def write_parts(
 
 
 async def finished(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Results in order. After an error, the others are cancelled, and the error is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(c) for c in coroutines]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [t.result() for t in tasks]
+    """Results in order. All of them end before the first error is raised."""
+    # tensorstore calls the event loop when an operation ends, so the loop must not close before.
+    results = await asyncio.gather(*coroutines, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]
 
 
 async def read_parts(
