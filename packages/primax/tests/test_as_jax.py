@@ -192,7 +192,7 @@ class TestModules:
             ("import jax._src.nothing", "private to the reference; Primax has no counterpart"),
             ("jax.nothing", "module 'jax' has no attribute 'nothing'"),
             ("from jax.sharding import nothing", "cannot import name 'nothing'"),
-            ("jax.pmap(lambda x: x)(1.0)", "Use vmap"),
+            ("jax.pmap(lambda x: x)(1.0)", "pmap"),
         ],
     )
     def test_missing_modules_raise(self, statement, said):

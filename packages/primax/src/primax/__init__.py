@@ -128,6 +128,8 @@ if TYPE_CHECKING:
     from primax_distributed import get_abstract_mesh as get_abstract_mesh
     from primax_distributed import get_mesh as get_mesh
     from primax_distributed import make_mesh as make_mesh
+    from primax_distributed import shard_map as shard_map
+    from primax_distributed import smap as smap
     from primax_core import monitoring as monitoring
     from primax_core import new_ref as new_ref
     from primax_core import pure_callback as pure_callback

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax_core import Inline, vjp
-from primax_core.extend import Jaxpr, typeof
+from primax_core.extend import Jaxpr, ShapedArray, typeof
 from primax_core.extend.facade import SourceInfo, add_attributes
 
 
@@ -84,3 +84,23 @@ def _spec(self: Any) -> Any:
 
 add_attributes(type(typeof(1.0).sharding), mesh=_NoMesh(), spec=property(_spec))
 add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)
+
+
+def _manual_axis_type(self: ShapedArray) -> Any:
+    """The manual mesh axes in the type, of the wheel for several devices."""
+    from ._several_devices import of_wheel
+
+    return of_wheel("primax", "manual_axis_type")(self)
+
+
+def _vma(self: ShapedArray) -> Any:
+    """The manual mesh axes along which values vary."""
+    return _manual_axis_type(self).varying
+
+
+add_attributes(
+    ShapedArray,
+    manual_axis_type=property(_manual_axis_type),
+    mat=property(_manual_axis_type),
+    vma=property(_vma),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any, Final, NoReturn
 
@@ -16,6 +16,7 @@ OF_SHARDING: Final = frozenset(
         "AbstractDevice",
         "AbstractMesh",
         "AxisType",
+        "Infer",
         "ManualAxisType",
         "Mesh",
         "NamedSharding",
@@ -42,6 +43,8 @@ OF_ROOT: Final = frozenset(
         "make_mesh",
         "reshard",
         "set_mesh",
+        "shard_map",
+        "smap",
         "use_abstract_mesh",
     )
 )
@@ -83,7 +86,7 @@ class NeedsWheel(type):
 
 
 class Unavailable:
-    """Function over several devices, which raises an error when called."""
+    """Function over several devices without the wheel: an error when called."""
 
     def __init__(self, what: str, fun: Callable[..., Any]) -> None:
         self.what: str = what
@@ -92,16 +95,33 @@ class Unavailable:
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         name = getattr(self.__wrapped__, "__name__", self.__wrapped__)
         raise NotImplementedError(
-            f"{self.what} of {name!r}: this version of Primax computes on one device at a time. "
-            "Use vmap, which maps over an axis on one device (with axis_name for collectives such "
-            "as lax.psum)."
+            f"{self.what} of {name!r} needs {WHEEL}, which is not installed; get it with: pip "
+            f"install 'primax[{EXTRA}]'. Or use vmap, which maps over an axis on one device (with "
+            "axis_name for collectives such as lax.psum)."
         )
 
 
-def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Unavailable:
-    """Unsupported: map a function over devices; calling the result raises an error.
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Any:
+    """Map a function over devices, as ``primax_distributed.pmap`` does.
 
-    The name exists because libraries refer to it, and apply it, at import. Use :func:`primax.vmap`
-    to map a function over an axis on one device.
+    Without the wheel, calling the result raises an error: libraries refer to the name, and apply
+    it, at import. Use :func:`primax.vmap` to map a function over an axis on one device.
     """
-    return Unavailable("pmap", fun)
+    if not is_installed():
+        return Unavailable("pmap", fun)
+    return of_wheel("primax", "pmap")(
+        fun, axis_name, in_axes=in_axes, out_axes=out_axes,
+        static_broadcasted_argnums=static_broadcasted_argnums, devices=devices, backend=backend,
+        axis_size=axis_size, donate_argnums=donate_argnums,
+    )  # fmt: skip

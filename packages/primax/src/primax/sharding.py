@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         AbstractDevice as AbstractDevice,
         AbstractMesh as AbstractMesh,
         AxisType as AxisType,
+        Infer as Infer,
         ManualAxisType as ManualAxisType,
         Mesh as Mesh,
         NamedSharding as NamedSharding,

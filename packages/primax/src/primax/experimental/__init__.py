@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from . import multihost_utils as multihost_utils
     from . import pjit as pjit
     from . import random as random
+    from . import shard_map as shard_map
     from . import sparse as sparse
     from . import topologies as topologies
     from . import xla_metadata as xla_metadata
 
 _OWN = (
     "array_serialization", "checkify", "compilation_cache", "hijax", "jet", "mesh_utils",
-    "multihost_utils", "pjit", "random", "sparse", "topologies", "xla_metadata",
+    "multihost_utils", "pjit", "random", "shard_map", "sparse", "topologies", "xla_metadata",
 )  # fmt: skip
 
 
