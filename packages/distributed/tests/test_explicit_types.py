@@ -126,10 +126,6 @@ TABLE = {
     ),
     "full_like": ("f32[8@x,16@y]", lambda: lax.full_like(A, 1.0)),
     "scan": ("f32[8,16@y]", lambda: lax.scan(lambda c, x: (c + x, c), V, Y)[1]),
-    "scan from NumPy": (
-        "f32[16@y]",
-        lambda: lax.scan(lambda c, x: (c + x, None), np.zeros(16, f32), Y)[0],
-    ),
     "while_loop": ("f32[8@x,16@y]", lambda: lax.fori_loop(0, 3, lambda i, a: lax.sin(a), A)),
     "cond": ("f32[8@x,16@y]", lambda: lax.cond(True, lax.sin, lax.cos, A)),
     "vmap": ("f32[8@x,16@y]", lambda: vmap(lambda r: r + V)(X)),

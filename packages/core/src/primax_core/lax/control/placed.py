@@ -15,8 +15,7 @@ import numpy as np
 from ..._base.source import is_internal
 from ..._ir.avals import ShapedArray
 from ..._ir.placement import is_placed
-from ..._trace.array import Array
-from ..._trace.core import Tracer, placed_like
+from ..._trace.core import placed_like
 from ..._trace.staging import eval_jaxpr, infer, stage
 from ..._transform.derived import derive_from_jaxpr
 from ..selection import select_n_p
@@ -86,8 +85,7 @@ def with_common_carry(
 ) -> tuple[Sequence[Any], Sequence[Any], Traced]:
     """The initial carry, its types and the bodies of a loop, with the same placements everywhere.
 
-    A carry whose placement a user's body changes is left as it is: it is an error, unless its
-    initial value is a NumPy array or a number.
+    A carry whose placement a user's body changes is left as it is: it is an error.
 
     Args:
       trace: the condition (or ``None``) and the body, traced for types of the carry.
@@ -104,8 +102,7 @@ def with_common_carry(
         same = same and all(o.shape == a.shape and o.dtype == a.dtype for o, a in zip(outs, avals))
         if not same:
             return leaves, avals, bodies
-        changed = [x for x, o, a in zip(leaves, outs, avals) if o.placement is not a.placement]
-        if not automatic and any(isinstance(x, (Array, Tracer)) for x in changed):
+        if not automatic and any(o.placement is not a.placement for o, a in zip(outs, avals)):
             return leaves, avals, bodies
         common = [joined(which, [a, o]) for a, o in zip(avals, outs)]
         if all(w is a for w, a in zip(common, avals)):
