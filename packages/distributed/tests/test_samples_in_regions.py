@@ -67,9 +67,9 @@ def derived(f, avals, varying):
     mask = [isinstance(a, ShapedArray) and np.issubdtype(a.dtype, np.inexact) for a in avals]
 
     def forward():
-        found, _ = jvp_jaxpr(jaxpr, mask)
-        check_jaxpr(found)
-        return found.out_avals
+        forward_jaxpr, _ = jvp_jaxpr(jaxpr, mask)
+        check_jaxpr(forward_jaxpr)
+        return forward_jaxpr.out_avals
 
     def reverse():
         parts = linearize_jaxpr(jaxpr, mask)
@@ -78,9 +78,9 @@ def derived(f, avals, varying):
             return []
         check_jaxpr(parts.linear)
         n = len(parts.linear.invars) - sum(mask)
-        back, kept = transpose_jaxpr(parts.linear, [False] * n + [True] * sum(mask))
+        back, with_result = transpose_jaxpr(parts.linear, [False] * n + [True] * sum(mask))
         check_jaxpr(back)
-        for a, v in zip(back.out_avals, [v for v, k in zip(parts.linear.invars, kept) if k]):
+        for a, v in zip(back.out_avals, [v for v, k in zip(parts.linear.invars, with_result) if k]):
             assert a.placement is v.aval.placement, (a, v.aval)
         return back.out_avals
 

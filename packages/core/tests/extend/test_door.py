@@ -100,8 +100,8 @@ ALL = {*VERSION_1_0, *ADDED_IN_1_1, *ADDED_IN_1_2, *ADDED_IN_1_3, *ADDED_IN_1_4,
 CURRENT = ALL - {*RENAMED_IN_1_4, *WITHDRAWN_IN_1_4, *OF_INTERPRETERS}
 MODULES = {
     "dimensions", "elementwise", "facade", "fast_path", "jaxprs", "lowering", "native",
-    "placements", "portable_modules", "processes", "references", "runtime", "scalar_evaluation", "traces",
-    "transforms", "versions",
+    "placements", "portable_modules", "processes", "references", "runtime", "scalar_evaluation",
+    "traces", "transforms", "versions",
 }  # fmt: skip
 
 

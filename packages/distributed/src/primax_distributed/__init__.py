@@ -3,9 +3,8 @@
 from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 from primax_core.extend.lowering import trusted_rules as _trusted_rules
-
-# Jaxprs with this package's primitives keep their links in the cache on disk.
-_trusted_rules(__name__)
+from primax_core.extend.runtime import Sharding as Sharding
+from primax_core.extend.runtime import SingleDeviceSharding as SingleDeviceSharding
 
 from . import _inference as _inference
 from . import mesh_utils as mesh_utils
@@ -41,11 +40,10 @@ from ._smap import smap as smap
 from ._spec import P as P
 from ._spec import PartitionSpec as PartitionSpec
 from ._spec import UnreducedKind as UnreducedKind
-from primax_core.extend.runtime import Sharding as Sharding
-from primax_core.extend.runtime import SingleDeviceSharding as SingleDeviceSharding
-
 
 __version__ = "0.1.0"
 
 # Errors and jaxprs show the caller's line, not one of this package.
 _register(__path__[0])
+# Jaxprs with this package's primitives keep their links in the cache on disk.
+_trusted_rules(__name__)

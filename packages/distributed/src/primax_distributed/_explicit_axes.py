@@ -111,8 +111,8 @@ def auto_axes(
 
     @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        wanted = kwargs.pop("out_sharding", None) or out_sharding
-        if wanted is None:
+        out_shardings = kwargs.pop("out_sharding", None) or out_sharding
+        if out_shardings is None:
             raise TypeError("auto_axes needs the keyword argument out_sharding")
         mesh = _mesh_of("auto_axes", args)
         inner = _with_types(mesh, _names(mesh, axes, AxisType.Explicit), AxisType.Auto)
@@ -122,13 +122,13 @@ def auto_axes(
                 args, kwargs = tree_map(lambda x: _cast(x, inner), (args, kwargs))
                 out = fun(*args, **kwargs)
             leaves, tree = tree_flatten(out)
-            shardings = broadcast_prefix(wanted, out)
+            shardings = broadcast_prefix(out_shardings, out)
             return tree_unflatten(
                 tree,
                 [reshard_to(x, _sharding(s, "auto_axes", mesh)) for x, s in zip(leaves, shardings)],
             )
 
-        return _call(run, (fun, mesh, inner, _key(wanted)), args, kwargs)
+        return _call(run, (fun, mesh, inner, _key(out_shardings)), args, kwargs)
 
     return wrapped
 
@@ -169,8 +169,8 @@ def explicit_axes(
 
     @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        wanted = kwargs.pop("in_sharding", None) or in_sharding
-        if wanted is None:
+        in_shardings = kwargs.pop("in_sharding", None) or in_sharding
+        if in_shardings is None:
             raise TypeError("explicit_axes needs the keyword argument in_sharding")
         mesh = _mesh_of("explicit_axes", args)
         inner = _with_types(mesh, _names(mesh, axes, AxisType.Auto), AxisType.Explicit)
@@ -178,7 +178,7 @@ def explicit_axes(
         def run(args: Any, kwargs: Any) -> Any:
             with use_abstract_mesh(inner):
                 leaves, tree = tree_flatten(args)
-                shardings = broadcast_prefix(wanted, args)
+                shardings = broadcast_prefix(in_shardings, args)
                 args = tree_unflatten(
                     tree,
                     [
@@ -189,7 +189,7 @@ def explicit_axes(
                 out = fun(*args, **kwargs)
             return tree_map(lambda x: _cast(x, mesh), out)
 
-        return _call(run, (fun, mesh, inner, _key(wanted)), args, kwargs)
+        return _call(run, (fun, mesh, inner, _key(in_shardings)), args, kwargs)
 
     return wrapped
 
@@ -247,8 +247,8 @@ def _cast(x: Any, mesh: AbstractMesh) -> Any:
     if not is_placed(aval):
         return x
     p = aval.placement
-    kept = {*mesh.explicit_axes}
-    spec = [tuple([n for n in names if n in kept]) for names in p.spec]
+    explicit = {*mesh.explicit_axes}
+    spec = [tuple([n for n in names if n in explicit]) for names in p.spec]
     target = Placement.of(mesh, spec)
     sharding = NamedSharding(mesh, PartitionSpec()) if not any(spec) else target.sharding
     return mesh_cast_p.bind(x, dst_sharding=sharding)

@@ -189,18 +189,18 @@ def _gather(specs, avals, outs, params, sizes):
     operand, indices = specs[:2]
     numbers, slice_sizes = params["dimension_numbers"], params["slice_sizes"]
     batching = tuple(numbers.operand_batching_dims)
-    kept = []
+    window = []
     for axis, names in enumerate(operand):
         if axis in batching:
             continue
         if slice_sizes[axis] != avals[0].shape[axis] and names:
             raise Ambiguous(f"axis {axis} of the array is divided along {text(names)}, and indexed")
         if axis not in numbers.collapsed_slice_dims:
-            kept.append(names)
+            window.append(names)
     positions = list(indices[:-1])
     for axis, at in zip(batching, numbers.start_indices_batching_dims):
         positions[at] = merged(positions[at], operand[axis])
-    slices, rest = iter(kept), iter(positions)
+    slices, rest = iter(window), iter(positions)
     offsets = set(numbers.offset_dims)
     return [tuple([next(slices if i in offsets else rest) for i in range(outs[0].ndim)])]
 

@@ -43,15 +43,15 @@ def explicit_specs(
     try:
         rule = own_rules.get(prim)
         if rule is not None:
-            found = rule(specs, bare, results, params, sizes)
+            specs_of_results = rule(specs, bare, results, params, sizes)
         else:
             ranks = [r.ndim for r in results]
-            found = specs_by_shardy(prim, bare, params, specs, ranks, sizes)
-        for spec, result in zip(found, results):
+            specs_of_results = specs_by_shardy(prim, bare, params, specs, ranks, sizes)
+        for spec, result in zip(specs_of_results, results):
             check_result(spec, result.shape, sizes)
     except Ambiguous as e:
         raise ShardingTypeError(_message(prim, in_avals, params, e)) from None
-    return found
+    return specs_of_results
 
 
 def is_requested(prim: Primitive, params: dict[str, Any]) -> bool:
