@@ -11,7 +11,6 @@ import importlib.util
 import pkgutil
 
 import numpy as np
-import pytest
 
 import primax_core as pc
 import primax_distributed as pd
@@ -19,7 +18,6 @@ from primax_core.extend import (
     Operand,
     ShapedArray,
     check_jaxpr,
-    eval_jaxpr,
     jvp_jaxpr,
     known_primitives,
     linearize_jaxpr,
@@ -27,7 +25,7 @@ from primax_core.extend import (
     stage,
     transpose_jaxpr,
 )
-from primax_core.extend.placements import is_placed, unplaced
+from primax_core.extend.placements import unplaced
 from primax_distributed import AxisType, P
 from primax_distributed._manual_region import Region
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import primax_core as pc
-import primax_numpy as jnp
 import primax_distributed as pd
+import primax_numpy as jnp
 from primax_core import lax
 from primax_distributed import AxisType, P, pmap, shard_map, smap
 
@@ -28,8 +28,8 @@ CASES = {
     "indivisible": (
         ({"w": X[:6]},), {}, ValueError,
         r"axis 0 of args\[0\]\['w'\] \(parameter 'x'\), which has type float32\[6,4\], has the "
-        r"size 6, which is not divisible by 4: P\('x',\) of in_specs divides it along the mesh axis "
-        r"'x' of size 4. Pad it to 8",
+        r"size 6, which is not divisible by 4: P\('x',\) of in_specs divides it along the mesh "
+        r"axis 'x' of size 4. Pad it to 8",
     ),
     "unknown": ((X,), {"in_specs": P("z")}, ValueError, r"contains 'z': the mesh has the axes"),
     "doubled": ((X,), {"in_specs": P("x", "x")}, ValueError, "along the mesh axis 'x' twice"),
@@ -42,7 +42,7 @@ CASES = {
         (X,), {"axis_names": {"y"}}, ValueError, "'x' is an axis of the mesh, but not in axis_names"
     ),
     "axis_names": ((X,), {"axis_names": {"z"}}, ValueError, "axis_names of shard_map contains 'z'"),
-    "one_name": ((X,), {"axis_names": "x"}, TypeError, r"is a set of names, got 'x'.*write \{'x'\}"),
+    "one_name": ((X,), {"axis_names": "x"}, TypeError, r"a set of names, got 'x'.*write \{'x'\}"),
     "results": (
         (X,), {"out_specs": P()}, ValueError,
         r"P\(\) of out_specs says that its result is equal along the mesh axis 'x', but its type "

@@ -9,8 +9,8 @@ import numpy as np
 
 from .._ir import rules as kinds
 from .._ir.avals import ShapedArray
-from .._ir.placement import transposed
 from .._ir.jaxpr import Eqn, Jaxpr
+from .._ir.placement import transposed
 from .._ir.primitive import Primitive
 from .._ir.rule_results import (
     check_count,

@@ -9,8 +9,8 @@ from .._base import source
 from .._base.config import state
 from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
-from .._ir.placement import transposed
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, Var
+from .._ir.placement import transposed
 from .._ir.rule_results import check_count, code_of
 from .._trace.core import bind_on, call_on, placed_like, typeof
 from .._trace.interpret import EquationContext
