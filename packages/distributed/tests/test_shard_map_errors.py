@@ -80,13 +80,13 @@ def test_other_errors(mesh):
         shard_map(3, mesh=mesh, in_specs=P(), out_specs=P())
     with pytest.raises(TypeError, match=r"positional arguments only.*keywords x"):
         shard_map(same, mesh=mesh, in_specs=P(), out_specs=P())(x=X)
-    with pytest.raises(TypeError, match="returned a value of type <class 'str'>"):
+    with pytest.raises(TypeError, match=r"returned a value of type <class .str.>"):
         shard_map(lambda x: "a", mesh=mesh, in_specs=P(), out_specs=P())(X)
     far = pc.device_put(X, pc.devices()[5])
     with pytest.raises(ValueError, match="Received incompatible devices"):
         shard_map(same, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(far)
     other = pd.make_mesh((2, 4), ("x", "y"), axis_types=AUTO)
-    with pd.set_mesh(other), pytest.raises(ValueError, match="is not that of the context"):
+    with pd.set_mesh(other), pytest.raises(ValueError, match=r"is not that of the context"):
         shard_map(same, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X)
     with pytest.raises(ValueError, match=r"all axes of .* are manual already"):
         shard_map(

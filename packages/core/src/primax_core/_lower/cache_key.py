@@ -22,6 +22,7 @@ from .._base.identity import is_own
 from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray, unplaced
 from .._ir.dtypes import ExtendedDType
+from .._ir.effects import NamedAxisEffect
 from .._ir.jaxpr import Eqn, Jaxpr, Literal
 from .._ir.primitive import Primitive, known_primitives
 from .._runtime.jaxlib_versions import build
@@ -165,7 +166,7 @@ class _Writer:
         arguments = [self._define(names, v) for v in jaxpr.invars]
         eqns = []
         for eqn in live_eqns(jaxpr):
-            if eqn.effects:
+            if any(type(e) is not NamedAxisEffect for e in eqn.effects):  # those name axes only
                 raise Unkeyable("effects")
             operation, read = self.operation(eqn)
             params = eqn.params if read is not _NONE else None
