@@ -1,4 +1,4 @@
-"""`shard_map`, `smap` and `pmap` against the reference: jaxprs, types, values, gradients, errors."""
+"""`shard_map`, `smap`, `pmap` against the reference: jaxprs, types, values, gradients, errors."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ class Ambiguous(Exception):
 
 def spec_of(aval: Any) -> Spec:
     """The explicit mesh axes in a type."""
-    return aval.placement.spec if is_placed(aval) else ((),) * aval.ndim
+    spec: Spec = aval.placement.spec if is_placed(aval) else ((),) * aval.ndim
+    return spec
 
 
 def merged(a: Names, b: Names) -> Names:

@@ -216,7 +216,9 @@ def _mesh_of(what: str, args: Any) -> AbstractMesh:
     for x in tree_flatten(args)[0]:
         aval = typeof(x)
         if is_placed(aval):
-            return aval.placement.mesh
+            mesh = aval.placement.mesh
+            assert isinstance(mesh, AbstractMesh)
+            return mesh
         own = getattr(getattr(x, "sharding", None), "mesh", None)
         if isinstance(own, Mesh):
             return own.abstract_mesh

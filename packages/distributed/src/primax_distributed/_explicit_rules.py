@@ -13,7 +13,10 @@ from primax_core import lax
 
 from ._explicit import Ambiguous, Names, Sizes, Spec, joined_names, merged, text
 
-Rule = Callable[[Sequence[Spec], Sequence[Any], Sequence[Any], dict[str, Any], Sizes], list[Spec]]
+Specs = Sequence[Spec]
+Avals = Sequence[Any]
+Params = dict[str, Any]
+Rule = Callable[[Specs, Avals, Avals, Params, Sizes], list[Spec]]
 
 own_rules: Final[dict[Any, Rule]] = {}
 
@@ -40,7 +43,7 @@ def _merged(specs: Sequence[Spec]) -> Spec:
     return first
 
 
-def _same(specs, avals, outs, params, sizes):  # type: ignore[no-untyped-def]
+def _same(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return [specs[0] for _ in outs]
 
 
@@ -51,58 +54,66 @@ _rule(
 
 
 @_rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
-def _cumulative(specs, avals, outs, params, sizes):
+def _cumulative(
+    specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
+) -> list[Spec]:
     _whole(specs[0], [params["axis"]], "the operation runs along it")
     return [specs[0]]
 
 
 @_rule("sort")
-def _sort(specs, avals, outs, params, sizes):
+def _sort(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     spec = _merged(specs)
     _whole(spec, [params["dimension"]], "it is sorted")
     return [spec for _ in outs]
 
 
 @_rule("top_k", "approx_top_k")
-def _top_k(specs, avals, outs, params, sizes):
+def _top_k(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     axis = params.get("axis", params.get("reduction_dimension", -1)) % avals[0].ndim
     _whole(specs[0], [axis], "its largest elements are selected")
     return [specs[0] for _ in outs]
 
 
 @_rule("argmax", "argmin")
-def _argmax(specs, avals, outs, params, sizes):
+def _argmax(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return [tuple([s for i, s in enumerate(specs[0]) if i not in params["axes"]])]
 
 
 @_rule("clamp")
-def _clamp(specs, avals, outs, params, sizes):
+def _clamp(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return [specs[1]]
 
 
 @_rule("optimization_barrier")
-def _each(specs, avals, outs, params, sizes):
+def _each(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return list(specs)
 
 
 @_rule("device_put")
-def _device_put(specs, avals, outs, params, sizes):
+def _device_put(
+    specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
+) -> list[Spec]:
     return list(specs)
 
 
 @_rule("concatenate")
-def _concatenate(specs, avals, outs, params, sizes):
+def _concatenate(
+    specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
+) -> list[Spec]:
     return [_merged(specs)]
 
 
 @_rule("select_n")
-def _select_n(specs, avals, outs, params, sizes):
+def _select_n(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     which, *cases = specs
     return [_merged(cases if not avals[0].ndim else [*cases, which])]
 
 
 @_rule("dynamic_update_slice")
-def _dynamic_update_slice(specs, avals, outs, params, sizes):
+def _dynamic_update_slice(
+    specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
+) -> list[Spec]:
     operand, update = specs[:2]
     for names, own in zip(update, operand):
         if names and names != own:
@@ -114,7 +125,7 @@ def _dynamic_update_slice(specs, avals, outs, params, sizes):
 
 
 @_rule("bitcast_convert_type")
-def _bitcast(specs, avals, outs, params, sizes):
+def _bitcast(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     spec, n = specs[0], outs[0].ndim
     if n < len(spec):
         _whole(spec, [len(spec) - 1], "it becomes a part of the elements")
@@ -122,7 +133,7 @@ def _bitcast(specs, avals, outs, params, sizes):
 
 
 @_rule("reshape", "squeeze")
-def _reshape(specs, avals, outs, params, sizes):
+def _reshape(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     order = params.get("dimensions") if "new_sizes" in params else None
     order = range(avals[0].ndim) if order is None else order
     shape = [avals[0].shape[i] for i in order]
@@ -185,7 +196,7 @@ def _split(names: Names, parts: Sequence[int], sizes: Sizes) -> list[Names]:
 
 
 @_rule("gather")
-def _gather(specs, avals, outs, params, sizes):
+def _gather(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     operand, indices = specs[:2]
     numbers, slice_sizes = params["dimension_numbers"], params["slice_sizes"]
     batching = tuple(numbers.operand_batching_dims)
@@ -206,7 +217,7 @@ def _gather(specs, avals, outs, params, sizes):
 
 
 @_rule("scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max")
-def _scatter(specs, avals, outs, params, sizes):
+def _scatter(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     operand, updates = specs[0], avals[2]
     numbers = params["dimension_numbers"]
     batching = tuple(numbers.operand_batching_dims)
@@ -222,7 +233,9 @@ def _scatter(specs, avals, outs, params, sizes):
 
 
 @_rule("conv_general_dilated")
-def _convolution(specs, avals, outs, params, sizes):
+def _convolution(
+    specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
+) -> list[Spec]:
     (x, k), numbers = specs[:2], params["dimension_numbers"]
     lhs, rhs, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
     grouped = params["feature_group_count"] > 1 or params["batch_group_count"] > 1
@@ -240,18 +253,18 @@ def _convolution(specs, avals, outs, params, sizes):
 
 
 @_rule("reduce_window", "select_and_scatter_add", "select_and_gather_add", "select_and_scatter")
-def _window(specs, avals, outs, params, sizes):
+def _window(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return [_merged([s for s, a in zip(specs, avals) if a.shape == avals[0].shape])
             for _ in outs]  # fmt: skip
 
 
 @_rule("rng_bit_generator")
-def _bits(specs, avals, outs, params, sizes):
+def _bits(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return [((),) * o.ndim for o in outs]
 
 
 def _linalg(rank: int) -> Rule:
-    def rule(specs, avals, outs, params, sizes):  # type: ignore[no-untyped-def]
+    def rule(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
         return _batches(specs, avals, outs, rank)
 
     return rule
@@ -283,13 +296,13 @@ for _name, _rank in {
 
 
 @_rule("stack")
-def _stack(specs, avals, outs, params, sizes):
+def _stack(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     spec, axis = _merged(specs), params["axis"]
     return [(*spec[:axis], (), *spec[axis:])]
 
 
 @_rule("unstack")
-def _unstack(specs, avals, outs, params, sizes):
+def _unstack(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     spec, axis = specs[0], params["axis"]
     _whole(spec, [axis], "it is taken apart")
     return [(*spec[:axis], *spec[axis + 1 :]) for _ in outs]

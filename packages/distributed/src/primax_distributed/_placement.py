@@ -6,9 +6,10 @@ from collections.abc import Collection, Hashable
 from typing import Any, Final
 
 from primax_core.extend.placements import is_placed
+from primax_core.extend.placements import unplaced as unplaced
 
 from ._interning import Immutable, Interned, put
-from ._named import Placement as Placement, unplaced as unplaced
+from ._named import Placement as Placement
 from ._spec import UnreducedKind, checked_axes, checked_kind
 
 Names = frozenset[Hashable]

@@ -53,7 +53,7 @@ def without_explicit_axes(x: Any) -> Any:
 
 
 @reshard_p.rule(abstract)
-def _abstract(x, *, dst_sharding):
+def _abstract(x: Any, *, dst_sharding: Any) -> Any:
     try:
         dst_sharding.shard_shape(x.shape)
     except ValueError as e:
@@ -62,7 +62,7 @@ def _abstract(x, *, dst_sharding):
 
 
 @reshard_p.rule(place)
-def _place(abstract, in_avals, params):
+def _place(abstract: Any, in_avals: Any, params: Any) -> tuple[list[Any], None]:
     (x,) = in_avals
     (out,) = abstract(x)
     target = params["dst_sharding"]._placement(x.ndim)
@@ -82,7 +82,7 @@ def _with_manual_axes(target: Any, aval: Any) -> Any:
     return target.update(**{n: getattr(target, n) | names for n, names in manual.items()})
 
 
-def _lower(ctx, x, *, dst_sharding):
+def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
     rule = ctx.rule(lax.sharding_constraint_p)
     return rule(ctx, x, sharding=dst_sharding, unconstrained_dims=frozenset())
 
@@ -91,7 +91,7 @@ reshard_p.rule(lower)(_lower)
 
 
 @reshard_p.rule(devices)
-def _devices(eqn):
+def _devices(eqn: Any) -> Any:
     sharding = eqn.params["dst_sharding"]
     return None if sharding._is_abstract else sharding._replicated()
 
@@ -101,7 +101,7 @@ linear(reshard_p, lambda ct, x, *, dst_sharding: instantiate(ct))
 
 
 @reshard_p.rule(batch)
-def _batch(axis, args, dims, *, dst_sharding):
+def _batch(axis: Any, args: Any, dims: Any, *, dst_sharding: Any) -> Any:
     (x,), (dim,) = args, dims
     batched = dst_sharding._batched(dim, axis.mesh_axes)
     return reshard_p.bind(x, dst_sharding=batched), dim
@@ -111,12 +111,12 @@ def _batch(axis, args, dims, *, dst_sharding):
 
 
 @mesh_cast_p.rule(abstract)
-def _cast_abstract(x, *, dst_sharding):
+def _cast_abstract(x: Any, *, dst_sharding: Any) -> Any:
     return x
 
 
 @mesh_cast_p.rule(place)
-def _cast_place(abstract, in_avals, params):
+def _cast_place(abstract: Any, in_avals: Any, params: Any) -> tuple[list[Any], None]:
     (out,) = abstract(*in_avals)
     target = params["dst_sharding"]._placement(out.ndim)
     return [out.update(placement=_with_manual_axes(target, in_avals[0]))], None
@@ -127,7 +127,7 @@ linear(mesh_cast_p, lambda ct, x, *, dst_sharding: instantiate(ct))
 
 
 @mesh_cast_p.rule(batch)
-def _cast_batch(axis, args, dims, *, dst_sharding):
+def _cast_batch(axis: Any, args: Any, dims: Any, *, dst_sharding: Any) -> Any:
     (x,), (dim,) = args, dims
     batched = dst_sharding._batched(dim, axis.mesh_axes)
     return mesh_cast_p.bind(x, dst_sharding=batched), dim
