@@ -1,4 +1,4 @@
-"""`shard_map`, `smap`, `pmap` against the reference: jaxprs, types, values, gradients, errors."""
+"""`shard_map` against the reference: types, values, gradients, kinds of errors."""
 
 from __future__ import annotations
 

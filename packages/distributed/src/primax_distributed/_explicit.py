@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from primax_core.extend import Primitive
-from primax_core.extend.lowering import AxisRule, LoweredForm, LoweredOperation, axis_rules
+from primax_core.extend import Primitive, lowering
 from primax_core.extend.placements import is_placed
+
+if TYPE_CHECKING:
+    from primax_core.extend.lowering import AxisRule, LoweredForm, LoweredOperation
 
 Names = tuple[Hashable, ...]
 Spec = tuple[Names, ...]
@@ -78,7 +80,7 @@ def specs_by_shardy(
       specs: their mesh axes.
       out_ranks: the rank of each result.
     """
-    form = axis_rules(prim, avals, params)
+    form = lowering.axis_rules(prim, avals, params)
     outs = _forward(form, list(specs), sizes)
     # Extended dtypes are lowered with more axes.
     return [(*s[:n], *((),) * (n - len(s))) for s, n in zip(outs, out_ranks)]

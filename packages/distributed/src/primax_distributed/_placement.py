@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import Any, Final
 
-from primax_core.extend.placements import is_placed
-from primax_core.extend.placements import unplaced as unplaced
+from primax_core.extend.placements import is_placed, unplaced as unplaced
 
 from ._interning import Immutable, Interned, put
 from ._named import Placement as Placement
