@@ -215,7 +215,7 @@ ERRORS = {
     ),
     "reduced": (
         lambda x: lax.pcast(np.float32(1), "x", to="reduced") * np.float32(2),
-        "is not reduced along the mesh axes .*to='reduced'",
+        r"its result has type float32\[\]\{R:x\}",
     ),
     "unbound": (lambda x: lax.psum(x, "z"), "Found an unbound axis name: z"),
 }

@@ -254,3 +254,32 @@ def test_specs_in_types():
     auto = pd.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
     with pytest.raises(TypeError, match="can only be left out for mesh axes of the type Explicit"):
         shard_map(f, mesh=auto, out_specs=P("x"))(X)
+
+
+def test_references_and_callbacks(mesh):
+    @shard_map(mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    def counted(x):
+        ref = pc.new_ref(lax.pcast(jnp.zeros(x.shape), "x", to="varying"))
+        ref[...] += x
+        return ref[...] + lax.psum(ref[...], "x")
+
+    assert np.allclose(counted(X), X + np.tile(X.reshape(4, 2, 4).sum(0), (4, 1)))
+    wrong = shard_map(
+        lambda x: pc.new_ref(jnp.zeros(x.shape)).__setitem__(..., x), mesh=mesh, in_specs=P("x"),
+        out_specs=P(),
+    )  # fmt: skip
+    with pytest.raises(TypeError, match="to the initial value of the reference"):
+        wrong(X)
+
+    @shard_map(mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    def on_host(x):
+        return pc.pure_callback(np.sin, pc.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    assert np.allclose(on_host(X), np.sin(X))
+
+
+def test_abstract_meshes(mesh):
+    f = shard_map(lambda x: x, mesh=mesh.abstract_mesh, in_specs=P("x"), out_specs=P("x"))
+    with pytest.raises(ValueError, match="which has no devices, and no argument is on 8 devices"):
+        f(X)
+    assert np.array_equal(f(pc.device_put(X, pd.NamedSharding(mesh, P()))), X)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from primax_core.extend import Primitive, transpose
+from primax_core.extend import AbstractRef, Primitive, transpose
 from primax_core.extend.placements import Casts, is_placed
 from primax_core.extend.runtime import bounded_cache
 
-from ._axis_casts import ordered, pvary_p, reduced_vary_cast_p
+from ._axis_casts import ordered, preduced_p, pvary_p, reduced_vary_cast_p
 from ._placement_errors import ShardingTypeError
 
 Names = frozenset[Hashable]
@@ -27,6 +27,8 @@ _casts: Final = bounded_cache()
 
 def varying_of(aval: Any) -> Names:
     """The axes along which values of a type vary."""
+    if isinstance(aval, AbstractRef):
+        aval = aval.inner_aval
     return aval.placement.varying if is_placed(aval) else _NONE
 
 
@@ -49,18 +51,43 @@ def cast_to_varying(aval: Any, names: Names, mesh: Any) -> Callable[[Any], Any] 
     if not missing:
         return None
     reduced = ordered(missing & reduced_of(aval), mesh)
-    key = (reduced, ordered(missing - {*reduced}, mesh))
-    cast = _casts.get(key)
+    return _cast(reduced, ordered(missing - {*reduced}, mesh), ())
+
+
+def _cast(*axes: tuple[Hashable, ...]) -> Callable[[Any], Any]:
+    cast = _casts.get(axes)
     if cast is None:
-        cast = _casts[key] = partial(_varying, reduced=key[0], equal=key[1])
+        cast = _casts[axes] = partial(_with_axes, axes=axes)
     result: Callable[[Any], Any] = cast
     return result
 
 
-def _varying(x: Any, reduced: tuple[Hashable, ...], equal: tuple[Hashable, ...]) -> Any:
-    if reduced:
-        x = reduced_vary_cast_p.bind(x, axes=reduced)
-    return pvary_p.bind(x, axes=equal) if equal else x
+def _with_axes(x: Any, axes: tuple[tuple[Hashable, ...], ...]) -> Any:
+    for prim, names in zip((reduced_vary_cast_p, pvary_p, preduced_p), axes):
+        if names:
+            x = prim.bind(x, axes=names)
+    return x
+
+
+def _cast_operand(
+    prim: Primitive, aval: Any, varying: Names, reduced: Names, mesh: Any
+) -> Callable[[Any], Any] | None:
+    """The cast of an operand to one that varies, and is reduced, along axes too."""
+    missing = varying - varying_of(aval)
+    equal = reduced - reduced_of(aval)
+    if not missing and not equal:
+        return None
+    if isinstance(aval, AbstractRef):
+        names = ordered(missing | equal, mesh)
+        raise ShardingTypeError(
+            f"{prim.name}: a reference of type {aval} does not vary along the mesh axes {names}, "
+            "along which a value that is written to it, or an index, may vary: apply "
+            f"lax.pcast(..., {names}, to='varying') to the initial value of the reference"
+        )
+    from_reduced = missing & reduced_of(aval)
+    return _cast(
+        ordered(from_reduced, mesh), ordered(missing - from_reduced, mesh), ordered(equal, mesh)
+    )
 
 
 def joined(
@@ -84,21 +111,9 @@ def joined(
         axes["unreduced_kind"] = _common_kind(prim, in_avals)
     reduced = _NONE.union(*map(reduced_of, in_avals)) - varying - unreduced
     if reduced:
-        _check_reduced(prim, in_avals, reduced, mesh)
         axes["reduced"] = reduced
-    if all(varying_of(a) == varying for a in in_avals):
-        return axes, None
-    return axes, [cast_to_varying(a, varying, mesh) for a in in_avals]
-
-
-def _check_reduced(prim: Primitive, in_avals: Sequence[Any], reduced: Names, mesh: Any) -> None:
-    for aval in in_avals:
-        if missing := reduced - reduced_of(aval):
-            names = ordered(missing, mesh)
-            raise ShardingTypeError(
-                f"{prim.name}: an operand of type {aval} is not reduced along the mesh axes "
-                f"{names}, and another one is: apply lax.pcast(x, {names}, to='reduced') to it"
-            )
+    casts = [_cast_operand(prim, a, varying, reduced, mesh) for a in in_avals]
+    return axes, casts if any(casts) else None
 
 
 def _common_kind(prim: Primitive, in_avals: Sequence[Any]) -> Any:

@@ -13,7 +13,7 @@ from primax_core.extend.runtime import api_boundary_of, bounded_cache, state
 from primax_core.extend.traces import axes_in_scope, current_trace, owner_of, trace_function
 
 from . import _shard_map_rules as _shard_map_rules
-from ._current import entered_mesh, get_abstract_mesh
+from ._current import concrete_mesh, entered_mesh, get_abstract_mesh
 from ._manual_inference import cast_to_varying
 from ._manual_region import Region, same_placement
 from ._mesh import AbstractMesh, AxisType, Mesh
@@ -132,6 +132,8 @@ class _ShardMap:
                 )
             if current_trace() is not None:
                 return bound(*args)
+            if isinstance(self.mesh, AbstractMesh):
+                self.check_devices(args)
             return whole(*args)
 
         return call
@@ -173,6 +175,20 @@ class _ShardMap:
                 "function without another one"
             )
         return mesh, Region(abstract, manual, self.check_vma)
+
+    def check_devices(self, args: tuple[Any, ...]) -> None:
+        """Raise ``ValueError`` unless arguments, or the context, say which devices are used."""
+        mesh = self.mesh
+        assert mesh is not None
+        for x in tree_util.tree_leaves(args):
+            if getattr(getattr(x, "sharding", None), "num_devices", 1) == mesh.size:
+                return
+        if concrete_mesh().size != mesh.size:
+            raise ValueError(
+                f"shard_map of {self.name} has {mesh}, which has no devices, and no argument is on "
+                f"{mesh.size} devices: pass a Mesh, arrays with a NamedSharding, or use `with "
+                "set_mesh(mesh):`"
+            )
 
     def bind(self, args: tuple[Any, ...], traced: dict[Any, Any]) -> Any:
         """Trace the function unless it was traced for these types, and bind the operation."""

@@ -20,6 +20,7 @@ from primax_core.extend import (
     lower,
     place,
 )
+from primax_core.extend.lowering import ir, type_of
 
 from ._manual_region import Region
 from ._mesh import Mesh
@@ -117,11 +118,12 @@ def _lower(ctx, *values, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, ch
     free = not {*mesh.axis_names} <= newly_manual_axes | outer
 
     def texts(specs, avals):  # type: ignore[no-untyped-def]
+        # Values of extended dtypes, such as keys, have further axes.
         return [
             sharding_text(
                 mesh,
                 PartitionSpec(*spec),
-                aval.ndim,
+                ir.RankedTensorType(type_of(aval)).rank,
                 frozenset(range(aval.ndim) if free else ()),
             )
             for spec, aval in zip(specs, avals)
