@@ -127,6 +127,13 @@ if TYPE_CHECKING:
     from primax_core import freeze as freeze
     from primax_distributed import get_abstract_mesh as get_abstract_mesh
     from primax_distributed import get_mesh as get_mesh
+    from primax_distributed import make_array_from_callback as make_array_from_callback
+    from primax_distributed import (
+        make_array_from_process_local_data as make_array_from_process_local_data,
+    )
+    from primax_distributed import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
     from primax_distributed import make_mesh as make_mesh
     from primax_distributed import shard_map as shard_map
     from primax_distributed import smap as smap

@@ -8,6 +8,7 @@ from typing import Any
 from primax_core import Inline, vjp
 from primax_core.extend import Jaxpr, ShapedArray, typeof
 from primax_core.extend.facade import SourceInfo, add_attributes
+from primax_core.extend.runtime import Sharding
 
 
 def _jaxpr(self: Jaxpr) -> Jaxpr:
@@ -82,6 +83,13 @@ def _spec(self: Any) -> Any:
     return PartitionSpec()
 
 
+def _own_devices(self: Sharding) -> tuple[Any, ...]:
+    """The devices of this process, in order."""
+    own = self.addressable_devices
+    return tuple([d for d in self._devices if d in own])
+
+
+add_attributes(Sharding, _addressable_device_assignment=property(_own_devices))
 add_attributes(type(typeof(1.0).sharding), mesh=_NoMesh(), spec=property(_spec))
 add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)
 
