@@ -85,7 +85,7 @@ def test_other_shapes_and_dtypes(tmp_path):
             read(wrong)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e4m3fn", "bool", "int2", "int8"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e4m3fn", "bool", "int8"])
 def test_dtypes_of_the_store(tmp_path, dtype):
     values = np.ones((4,), getattr(ml_dtypes, dtype, dtype))
     manager = serialization.GlobalAsyncCheckpointManager()

@@ -98,6 +98,8 @@ print("none", attempt(lambda: checkpoint.restore(folder + "/none", mesh)))
 print("folders", attempt(lambda: save(x, 2)))
 if rank == 0:
     print("alone", attempt(lambda: save(x, 3, timeout_seconds=0.5)))
+else:
+    time.sleep(3)
 print(checkpoint.steps(folder))
 """,
         arguments=[str(tmp_path)],
@@ -127,3 +129,49 @@ print(checkpoint.steps(folder))
     )
     assert first[-1] == second[-1] == "[1, 2]"
     assert sorted(f.name for f in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_a_process_that_dies_while_it_saves(tmp_path):
+    outputs, statuses = together(
+        JOIN
+        + """
+from primax_distributed.checkpoint import _save
+x = pc.device_put(values, NamedSharding(mesh, P("x")))
+checkpoint.save(folder, x, 1)
+if rank == 1:
+    _save.write_arrays = lambda *args: os._exit(1)
+start = time.monotonic()
+print("error", attempt(lambda: checkpoint.save(folder, x, 2)))
+print("steps", checkpoint.steps(folder), time.monotonic() - start < 20)
+os._exit(0)
+""",
+        arguments=[str(tmp_path)],
+    )
+    assert statuses[0] == 0, outputs
+    assert "error CheckpointWriteError: the checkpoint was not completed: rank 1 died" in outputs[0]
+    assert "steps [1] True" in outputs[0]
+    assert checkpoint.steps(tmp_path) == [1]
+
+
+def test_arrays_at_addresses(tmp_path):
+    outputs, statuses = together(
+        JOIN
+        + """
+from primax_distributed.array_serialization import serialization
+x = pc.device_put(values, NamedSharding(mesh, P("x")))
+manager = serialization.GlobalAsyncCheckpointManager()
+path = folder + "/x"
+manager.serialize_with_paths([x], [path], on_commit_callback=lambda: print("committed by", rank))
+(out,) = manager.deserialize_with_paths([NamedSharding(mesh, P(None, "x"))], [path])
+(part,) = out.addressable_shards
+print(np.array_equal(part.data, values[part.index]), sorted(os.listdir(path)))
+local = pc.device_put(values, pc.local_devices()[0])
+print(attempt(lambda: manager.serialize_with_paths([local], [path])))
+""",
+        arguments=[str(tmp_path)],
+    )
+    check_ended(outputs, statuses)
+    for output in outputs:
+        assert "True ['.zarray', '0.0', '1.0']" in output
+        assert "is on devices of one of 2 processes only" in output
+    assert "committed by 0" in outputs[0] and "committed" not in outputs[1]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 import weakref
 from typing import Any, Final
 
 from primax_core import process_count, process_index
 
-from ..processes._initialize import member
+from ..processes._initialize import joined, member
 from ._errors import CheckpointError, CheckpointNotFoundError, CheckpointWriteError, first_line
+
+_LOOK: Final = 1.0
+"""Seconds between looks whether another process has died."""
 
 _counters: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
 
@@ -87,11 +91,22 @@ class Group:
             )
 
     def _get(self, name: str, rank: int) -> str:
-        try:
-            value: str = self._member.get(f"{self._prefix}/{name}", self.timeout)
-            return value
-        except TimeoutError as e:
-            raise CheckpointWriteError(
-                f"rank {rank} did not come to the checkpoint within {self.timeout:g} s: every one "
-                f"of the {self.size} processes must save (or restore) it, in the same order"
-            ) from e
+        deadline = time.monotonic() + self.timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                value: str = self._member.get(f"{self._prefix}/{name}", min(max(left, 0), _LOOK))
+                return value
+            except TimeoutError as e:
+                this = joined()
+                failure = None if this is None else this.contact.failure()
+                if failure is not None:
+                    raise CheckpointWriteError(
+                        f"the checkpoint was not completed: {failure}"
+                    ) from failure
+                if left > _LOOK:
+                    continue
+                raise CheckpointWriteError(
+                    f"rank {rank} did not come to the checkpoint within {self.timeout:g} s: every "
+                    f"one of the {self.size} processes must save (or restore) it, in the same order"
+                ) from e
