@@ -22,7 +22,7 @@ import primax
 from primax import lax
 
 _ONE_DEVICE: Final = "the arrays are on this device anyway, and no mesh is set"
-_ABSENT: Final = "shardings of results in types are not supported yet"
+_SPARSE: Final = "sparse arrays are not divided over devices"
 _HINT: Final = "a hint about performance: results are equal"
 _LAPACK: Final = "as in the reference: XLA chooses the algorithm and owns its buffers"
 _CONVERGENCE: Final = "the algorithm is direct, or has its own limit"
@@ -31,7 +31,6 @@ _ADAPTER: Final = "a detail of the reference's own modules or jaxprs that Primax
 
 WITHOUT_EFFECT_IN_LAX: Final[dict[tuple[str, str], str]] = {
     ("all_gather", "to"): "the type of a result does not contain the axes over which it varies",
-    ("reduce", "out_sharding"): _ABSENT,
     ("scan", "_split_transpose"): _HINT,
 }
 WITHOUT_EFFECT: Final[dict[tuple[str, str], str]] = {
@@ -144,19 +143,16 @@ UNREAD: Final[dict[str, str]] = {
     "linalg.qr.lwork": _LAPACK,
     "linalg.solve_sylvester.tol": _CONVERGENCE,
     "linalg.svd.lapack_driver": _LAPACK,
-    "out_sharding": _ABSENT,
-    "sharding": _ABSENT,
     "numpy.isin.assume_unique": _HINT,
     "numpy.nan_to_num.copy": "arrays are immutable",
     "numpy.top_k.sorted": _HINT,
     "numpy.unique.sorted": "the results are sorted, which satisfies both values",
-    "initializers.ones.key": _PROTOCOL,
-    "initializers.zeros.key": _PROTOCOL,
     "lax.create_token._": _PROTOCOL,
     "lax.scan._split_transpose": _HINT,
     "primax.pmap.args": "it always raises NotImplementedError",
     "primax.pmap.kwargs": "it always raises NotImplementedError",
     "jet.jet._": _PROTOCOL,
+    "sharding": _SPARSE,
     "sparse.sparsify.use_tracer": _HINT,
     "sparse.bcoo_gather.fill_value": _ADAPTER,
     "sparse.bcoo_gather.indices_are_sorted": _HINT,

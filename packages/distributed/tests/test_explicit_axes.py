@@ -245,3 +245,25 @@ def test_errors_of_auto_and_explicit_axes():
             auto_axes(lambda a: a, axes="z", out_sharding=P())(A)
     with pytest.raises(ValueError, match="auto_axes needs a mesh"):
         auto_axes(lambda a: a, out_sharding=P())(VALUES)
+
+
+# Unreduced results
+
+
+def test_unreduced_results():
+    columns, rows = device_put(VALUES, sharding(None, "y")), np.ones((16, 4), f32)
+    rows = device_put(rows, sharding("y"))
+    numbers = (((1,), (0,)), ((), ()))
+
+    @jit
+    def parts(a, b):
+        return lax.dot_general(a, b, numbers, out_sharding=P(unreduced={"y"}))
+
+    with set_mesh(MESH):
+        out = parts(columns, rows)
+        assert kind(out) == "f32[8,4]{U:y}"
+        total = jit(lambda a, b: reshard(parts(a, b) + parts(a, b), P("y")))(columns, rows)
+        with pytest.raises(TypeError, match="sin is not linear"):
+            jit(lambda a, b: lax.sin(parts(a, b)))(columns, rows)
+    assert kind(total) == "f32[8@y,4]"
+    np.testing.assert_allclose(np.asarray(total), 2 * VALUES @ np.ones((16, 4), f32))

@@ -40,10 +40,10 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         of another type; or if a size is not divisible.
 
     >>> import numpy as np
-    >>> from primax_distributed import make_mesh, set_mesh
-    >>> with set_mesh(make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))):
-    ...     typeof(reshard(np.ones((2, 4), np.float32), PartitionSpec("x")))
-    ShapedArray(float32[2@x,4])
+    >>> from primax_core import make_jaxpr
+    >>> with use_abstract_mesh(AbstractMesh((2,), ("x",))):
+    ...     make_jaxpr(reshard, 1)(np.ones((2, 4), np.float32), PartitionSpec("x")).out_avals
+    [ShapedArray(float32[2@x,4])]
     """
     leaves, tree = tree_flatten(xs)
     shardings = broadcast_prefix(out_shardings, xs)
@@ -99,11 +99,11 @@ def auto_axes(
       ValueError: on call, if there is no mesh, or it does not have the axes.
 
     >>> import numpy as np
-    >>> from primax_distributed import make_mesh, set_mesh
+    >>> from primax_core import make_jaxpr
     >>> double = auto_axes(lambda x: 2 * x, out_sharding=PartitionSpec("x"))
-    >>> with set_mesh(make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))):
-    ...     typeof(double(np.ones((2, 4), np.float32)))
-    ShapedArray(float32[2@x,4])
+    >>> with use_abstract_mesh(AbstractMesh((2,), ("x",))):
+    ...     make_jaxpr(double)(np.ones((2, 4), np.float32)).out_avals
+    [ShapedArray(float32[2@x,4])]
     """
     if f is None:
         return lambda g: auto_axes(g, axes=axes, out_sharding=out_sharding)

@@ -89,7 +89,7 @@ def axis_rules(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) ->
     ...     lax.transpose_p, [ShapedArray((2, 3), "float32")], {"permutation": (1, 0)}
     ... )
     >>> form.operations[0].rule.operands, form.operations[0].rule.results
-    ((((0,), (1,)),), (((1,), (0,)),))
+    ((((1,), (0,)),), (((0,), (1,)),))
     """
     key = (prim, tuple(params.items()), *avals)
     form = _forms.get(key)

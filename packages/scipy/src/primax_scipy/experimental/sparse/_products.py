@@ -12,6 +12,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import Array, lax, vmap
 from primax_core.extend import typeof
+from primax_core.extend.runtime import with_out_sharding
 from primax_numpy.declaring import compiled
 
 from . import _coordinates as kernels
@@ -166,6 +167,7 @@ def bcoo_dot_general(
     Args:
       lhs, rhs: arrays, one or both of which are sparse.
       dimension_numbers, precision, preferred_element_type: as for :func:`primax.lax.dot_general`.
+      out_sharding: sharding of a dense result, over mesh axes of the type ``Explicit``.
 
     Returns:
       A dense array if one operand is dense. The product of two sparse arrays is sparse, and stores
@@ -176,6 +178,10 @@ def bcoo_dot_general(
     """
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
     dims = _canonical(dimension_numbers)
+    if out_sharding is not None:
+        return with_out_sharding(
+            bcoo_dot_general, out_sharding, lhs, rhs, dimension_numbers=dims, **options
+        )
     lhs, rhs = (x if isinstance(x, BCOO) else pnp.asarray(x) for x in (lhs, rhs))
     if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
         return lax.dot_general(lhs, rhs, dims, **options)
