@@ -42,6 +42,21 @@ class _Saved:
         return path_text(tuple(self.records[number]["path"]))
 
 
+@dataclass
+class _Words:
+    """Random keys before they get their dtype."""
+
+    words: Any
+    impl: Any
+    sharding: Sharding | None
+
+    def keys(self) -> Any:
+        keys = random_wrap_p.bind(self.words, impl=self.impl)
+        if self.sharding is None or keys.sharding == self.sharding:
+            return keys
+        return device_put(keys, self.sharding)
+
+
 def restore(
     path: str | os.PathLike[str],
     target: Any = None,
@@ -101,6 +116,10 @@ def restore(
     _check_complete(saved, paths, plan, partial)
     jobs = {n: _leaf(saved, n, request) for (_, numbers, request) in plan for n in numbers}
     values = dict(zip(jobs, run(_all(list(jobs.values()))), strict=True))
+    # Reads end in any order, but all processes must begin executables in the same order.
+    for number, value in values.items():
+        if isinstance(value, _Words):
+            values[number] = value.keys()
     return tree_util.tree_unflatten(
         definition, [decode(node, values.__getitem__) for node, _, _ in plan]
     )
@@ -237,7 +256,7 @@ async def _array(saved: _Saved, number: int, record: dict[str, Any], request: An
         finally:
             await saved.limiter.release_bytes(size)
         if is_key:
-            return random_wrap_p.bind(values, impl=dtype.impl)
+            return _Words(values, dtype.impl, None)
         if isinstance(request, _PYTHON):
             return type(request)(values[()])
         if isinstance(request, (Array, ShapeDtypeStruct)):
@@ -248,8 +267,7 @@ async def _array(saved: _Saved, number: int, record: dict[str, Any], request: An
     words = await read_parts(part, stored_shape, host, sharding, saved.limiter)
     if not is_key:
         return words
-    keys = random_wrap_p.bind(words, impl=dtype.impl)
-    return keys if keys.sharding == sharding else device_put(keys, sharding)
+    return _Words(words, dtype.impl, sharding)
 
 
 def _canonical(saved: _Saved, number: int, values: np.ndarray) -> np.ndarray:
