@@ -260,14 +260,14 @@ def _casting(prim: Primitive, before: str, after: str) -> None:
 
 def _result(out: Any, operand: Any, mesh: Any, axes: dict[str, Any]) -> Any:
     """The type of a result: the operand's axes, some of which are replaced."""
-    kept = {}
+    axes_of_operand = {}
     if is_placed(operand):
         placement = operand.placement
-        kept = {k: getattr(placement, k) for k in ("varying", "unreduced", "reduced")}
+        axes_of_operand = {k: getattr(placement, k) for k in ("varying", "unreduced", "reduced")}
     spec = operand.placement.spec if is_placed(operand) else ()
     if len(spec) != out.ndim or not any(spec):
         spec = ((),) * out.ndim
-    return out.update(placement=Placement.of(mesh, spec, **{**kept, **axes}))
+    return out.update(placement=Placement.of(mesh, spec, **{**axes_of_operand, **axes}))
 
 
 for _prim, _before, _after in (
