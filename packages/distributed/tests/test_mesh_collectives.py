@@ -30,8 +30,8 @@ def along(fun):
     """A reduction along x of the parts, at each position."""
 
     def whole(x):
-        reduced = fun(x.reshape(4, 2, 8, 4), axis=0, keepdims=True)
-        return jnp.broadcast_to(reduced, (4, 2, 8, 4)).reshape(8, 8, 4)
+        sums = fun(x.reshape(4, 2, 8, 4), axis=0, keepdims=True)
+        return jnp.broadcast_to(sums, (4, 2, 8, 4)).reshape(8, 8, 4)
 
     return whole
 
@@ -119,8 +119,8 @@ def test_values_and_gradients(mesh, name, check_vma):
     assert np.allclose(divided(X).reshape(whole(X).shape), whole(X), rtol=1e-5)
     if not check_vma and name in ("gathered_equal", "unreduced", "scattered_parts"):
         return
-    gradient = jit(grad(loss(divided)))(X)
-    assert np.allclose(gradient, grad(loss(whole))(X), rtol=1e-4, atol=1e-5)
+    result = jit(grad(loss(divided)))(X)
+    assert np.allclose(result, grad(loss(whole))(X), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name, fun", [("pmax", np.max), ("pmin", np.min)])

@@ -67,9 +67,9 @@ def derived(f, avals, varying):
     mask = [isinstance(a, ShapedArray) and np.issubdtype(a.dtype, np.inexact) for a in avals]
 
     def forward():
-        forward_jaxpr, _ = jvp_jaxpr(jaxpr, mask)
-        check_jaxpr(forward_jaxpr)
-        return forward_jaxpr.out_avals
+        derivative, _ = jvp_jaxpr(jaxpr, mask)
+        check_jaxpr(derivative)
+        return derivative.out_avals
 
     def reverse():
         parts = linearize_jaxpr(jaxpr, mask)
@@ -78,9 +78,11 @@ def derived(f, avals, varying):
             return []
         check_jaxpr(parts.linear)
         n = len(parts.linear.invars) - sum(mask)
-        back, with_result = transpose_jaxpr(parts.linear, [False] * n + [True] * sum(mask))
+        back, has_cotangent = transpose_jaxpr(parts.linear, [False] * n + [True] * sum(mask))
         check_jaxpr(back)
-        for a, v in zip(back.out_avals, [v for v, k in zip(parts.linear.invars, with_result) if k]):
+        for a, v in zip(
+            back.out_avals, [v for v, k in zip(parts.linear.invars, has_cotangent) if k]
+        ):
             assert a.placement is v.aval.placement, (a, v.aval)
         return back.out_avals
 

@@ -38,8 +38,8 @@ def test_values_and_gradients(mesh, check_vma, apply):
     loss = over_mesh(mesh, check_vma)
     assert np.allclose(apply(loss)(W, X), mean_square(W, X), rtol=1e-6)
     for i in (0, 1):
-        gradient = apply(grad(loss, i))(W, X)
-        assert np.allclose(gradient, grad(mean_square, i)(W, X), rtol=1e-5, atol=1e-7)
+        result = apply(grad(loss, i))(W, X)
+        assert np.allclose(result, grad(mean_square, i)(W, X), rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("check_vma", [True, False])
@@ -47,8 +47,8 @@ def test_second_derivatives(mesh, check_vma):
     loss = over_mesh(mesh, check_vma)
     for outer in (pc.jacfwd, pc.jacrev):
         for inner in (pc.jacfwd, pc.jacrev):
-            gradient = jit(outer(inner(loss)))(W, X)
-            assert np.allclose(gradient, outer(inner(mean_square))(W, X), rtol=1e-4, atol=1e-6)
+            result = jit(outer(inner(loss)))(W, X)
+            assert np.allclose(result, outer(inner(mean_square))(W, X), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("check_vma", [True, False])
@@ -125,16 +125,16 @@ def test_loops_branches_and_checkpoints(mesh):
         return f(c, xs)
 
     for i in (0, 1):
-        gradient = jit(grad(over_all, i))(c, xs)
-        assert np.allclose(gradient, grad(of_parts, i)(c, xs), rtol=1e-4, atol=1e-5)
+        result = jit(grad(over_all, i))(c, xs)
+        assert np.allclose(result, grad(of_parts, i)(c, xs), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("policy", [None, "everything_saveable", "dots_saveable"])
 def test_checkpoint_around_a_region(mesh, policy):
     policy = policy and getattr(pc.checkpoint_policies, policy)
     loss = pc.checkpoint(over_mesh(mesh), policy=policy)
-    gradient = jit(grad(loss))(W, X)
-    assert np.allclose(gradient, grad(mean_square)(W, X), rtol=1e-5, atol=1e-7)
+    result = jit(grad(loss))(W, X)
+    assert np.allclose(result, grad(mean_square)(W, X), rtol=1e-5, atol=1e-7)
 
 
 def test_custom_derivatives_in_a_region(mesh):
@@ -188,8 +188,8 @@ def test_nested_regions(mesh):
         return jnp.concatenate(out)
 
     assert np.allclose(jit(outer)(X), whole(X), rtol=1e-5)
-    gradient = jit(grad(lambda x: (outer(x) ** 2).sum()))(X)
-    assert np.allclose(gradient, grad(lambda x: (whole(x) ** 2).sum())(X), rtol=1e-4)
+    result = jit(grad(lambda x: (outer(x) ** 2).sum()))(X)
+    assert np.allclose(result, grad(lambda x: (whole(x) ** 2).sum())(X), rtol=1e-4)
 
 
 def test_values_that_a_function_closes_over(mesh):

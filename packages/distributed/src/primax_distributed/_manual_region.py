@@ -75,8 +75,8 @@ class Region:
         axes = spec.axes(aval.ndim)
         shape = [d // self.size(names) for d, names in zip(aval.shape, axes)]
         outer: Any = aval.placement if is_placed(aval) else None
-        entries = [()] * aval.ndim if outer is None else outer.spec
-        rest = [tuple([n for n in names if n not in self.manual]) for names in entries]
+        outer_spec = [()] * aval.ndim if outer is None else outer.spec
+        rest = [tuple([n for n in names if n not in self.manual]) for names in outer_spec]
         varying, unreduced, reduced = _axes_of(outer)
         if self.checked:
             varying |= {*spec.names}

@@ -18,9 +18,9 @@ from primax_core.extend import (
     devices,
     effects,
     lower,
+    lowering,
     place,
 )
-from primax_core.extend.lowering import ir, type_of
 
 from ._manual_region import Region
 from ._mesh import Mesh
@@ -123,7 +123,7 @@ def _lower(ctx, *values, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, ch
             sharding_text(
                 mesh,
                 PartitionSpec(*spec),
-                ir.RankedTensorType(type_of(aval)).rank,
+                lowering.ir.RankedTensorType(lowering.type_of(aval)).rank,
                 frozenset(range(aval.ndim) if free else ()),
             )
             for spec, aval in zip(specs, avals)
@@ -149,7 +149,7 @@ def _dce(used, eqn):  # type: ignore[no-untyped-def]
 def reduced_eqn(eqn: Eqn, jaxpr: Jaxpr, used_inputs: Sequence[bool], used: Sequence[bool]) -> Eqn:
     """The equation with fewer operands and results."""
     params = eqn.params
-    smaller = {
+    new_params = {
         **params,
         "jaxpr": jaxpr,
         "in_specs": tuple([s for s, u in zip(params["in_specs"], used_inputs) if u]),
@@ -158,7 +158,7 @@ def reduced_eqn(eqn: Eqn, jaxpr: Jaxpr, used_inputs: Sequence[bool], used: Seque
     return eqn.replace(
         invars=[v for v, u in zip(eqn.invars, used_inputs) if u],
         outvars=[v for v, u in zip(eqn.outvars, used) if u],
-        params=smaller,
+        params=new_params,
         effects=frozenset(
             e for e in jaxpr.effects if getattr(e, "name", None) not in params["newly_manual_axes"]
         ),
