@@ -28,7 +28,7 @@ nox.options.default_venv_backend = "virtualenv"
 nox.options.sessions = ["lint", "boundaries", "typecheck", "tests"]
 nox.options.error_on_external_run = True
 
-TEST_TOOLS = ["pytest>=8", "hypothesis>=6.100", "pytest-xdist>=3.5"]
+TEST_TOOLS = ["pytest>=9", "hypothesis>=6.100", "pytest-xdist>=3.5"]
 EVERYTHING = ["primax[all]"]
 CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"

@@ -14,7 +14,7 @@ import primax_core as pc
 from primax_core import device_put
 from primax_core.layout import Format
 from primax_distributed import NamedSharding, P, make_mesh
-from primax_distributed.array_serialization import serialization
+from primax_distributed.array_serialization import _manager, serialization
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -120,10 +120,35 @@ def test_single_arrays(tmp_path):
     assert [f.result() for f in futures] == [None, None]
     transaction = ts.Transaction()
     spec = serialization.get_tensorstore_spec(tmp_path / "t")
-    serialization.GlobalAsyncCheckpointManager().serialize([x], [spec], transaction=transaction)
+    manager = serialization.GlobalAsyncCheckpointManager()
+    manager.serialize([x], [spec], transaction=transaction)
     asyncio.run(serialization.async_serialize(x, spec, transaction=transaction))
     transaction.commit_async().result()
     assert np.array_equal(serialization.run_deserialization([named()], [spec])[0], X)
+
+
+def test_transaction_contains_values_when_serialize_returns(tmp_path, monkeypatch):
+    order = []
+    write = _manager.write
+
+    async def slow_write(*args, **options):
+        await asyncio.sleep(0.2)
+        await write(*args, **options)
+        order.append("written")
+
+    monkeypatch.setattr(_manager, "write", slow_write)
+    transaction = ts.Transaction()
+    spec = serialization.get_tensorstore_spec(tmp_path / "t")
+    manager = serialization.GlobalAsyncCheckpointManager()
+    manager.serialize([device_put(X)], [spec], transaction=transaction)
+    order.append("returned")
+    transaction.commit_async().result()
+    assert order == ["written", "returned"]
+    assert np.array_equal(manager.deserialize([named()], [spec])[0], X)
+    bad = {"driver": "nosuch", "kvstore": {"driver": "memory"}}
+    manager.serialize([device_put(X)], [bad], transaction=ts.Transaction())
+    with pytest.raises(ValueError, match="nosuch"):
+        manager.wait_until_finished()
 
 
 def test_errors(tmp_path):

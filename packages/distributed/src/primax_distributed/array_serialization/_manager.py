@@ -177,7 +177,8 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
           arrays: the arrays.
           tensorstore_specs: a spec for each.
           on_commit_callback: called in rank 0 when all processes have written.
-          transaction: a ``tensorstore.Transaction``, which the caller commits.
+          transaction: a ``tensorstore.Transaction``, which the caller commits. It contains the
+            values when this returns.
 
         Raises:
           TypeError: an element is not an array.
@@ -186,19 +187,29 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         self.wait_until_finished()
         copies = _copied("serialize", arrays, tensorstore_specs)
         group = Group(self._timeout)
+        in_transaction = threading.Event()
         self._thread = threading.Thread(
-            target=self._write, args=(group, copies, on_commit_callback, transaction)
+            target=self._write,
+            args=(group, copies, on_commit_callback, transaction, in_transaction.set),
         )
         self._thread.start()
+        if transaction is not None:
+            in_transaction.wait()  # tensorstore may deadlock if it is committed or used meanwhile
 
     def _write(
-        self, group: Group, copies: list[Any], callback: Callable[[], None] | None, transaction: Any
+        self,
+        group: Group,
+        copies: list[Any],
+        callback: Callable[[], None] | None,
+        transaction: Any,
+        on_written: Callable[[], None],
     ) -> None:
         error: BaseException | None = None
         try:
             run(_written(copies, transaction))
         except BaseException as e:
             error = e
+        on_written()
         try:
             group.report("written", error)
             if group.rank == 0:
