@@ -97,6 +97,10 @@ def test_values_of_this_process():
     tree = make({"a": named("x"), "b": named()}, {"a": X, "b": [X, X]}, None)
     check(tree["a"], named("x"))
     check(tree["b"][1], named())
+    tree = make(named("x"), {"a": X, "b": X}, {"a": (8, None), "b": None})
+    check(tree["b"], named("x"))
+    with pytest.raises(ValueError, match="a tree of shapes with the structure of local_data"):
+        make(named("x"), {"a": X, "b": X}, {"a": (8, 8)})
     with pytest.raises(ValueError, match=r"axis 0 .* has size 8. The whole array has size 16"):
         make(named("x"), X, (16, 8))
     with pytest.raises(ValueError, match="has 1 axes, and the values of this process have 2"):

@@ -235,6 +235,42 @@ def test_explicit_axes():
     assert set(seen) == {"f32[8@x,16@y]"}
 
 
+def test_empty_specs_of_calls():
+    seen = []
+    f = auto_axes(lambda a: a * 2, out_sharding=P("x"))
+    g = explicit_axes(lambda a: seen.append(kind(a)) or a * 2, in_sharding=P("x"))
+    with set_mesh(MESH):
+        assert kind(f(A, out_sharding=P())) == "f32[8,16]"
+        assert kind(auto_axes(lambda a: a * 2)(A, out_sharding=P())) == "f32[8,16]"
+    with set_mesh(Mesh(DEVICES, ("x", "y"), (AUTO, AUTO))):
+        g(VALUES, in_sharding=P())
+        explicit_axes(lambda a: seen.append(kind(a)) or a)(VALUES, in_sharding=P())
+    assert seen == ["f32[8,16]", "f32[8,16]"]
+
+
+def test_compiled_functions_are_told_apart():
+    def total(a):
+        return lax.reduce_sum(a, (0,))
+
+    to_auto = auto_axes(total, axes=(), out_sharding=P("x"))
+    to_explicit = explicit_axes(total, axes=(), in_sharding=P("x"))
+    with set_mesh(MESH):  # neither changes the types of the axes
+        assert kind(to_auto(A)) == "f32[16@x]"
+        assert kind(to_explicit(A)) == "f32[16]"
+
+
+def test_functions_without_a_hash():
+    class Double:
+        __hash__ = None
+
+        def __call__(self, a):
+            return a * 2
+
+    with set_mesh(MESH):
+        out = auto_axes(Double(), out_sharding=P("x"))(A)
+    np.testing.assert_array_equal(np.asarray(out), 2 * VALUES)
+
+
 def test_errors_of_auto_and_explicit_axes():
     with set_mesh(MESH):
         with pytest.raises(TypeError, match="auto_axes needs the keyword argument out_sharding"):

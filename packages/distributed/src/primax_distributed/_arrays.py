@@ -91,7 +91,8 @@ def make_array_from_process_local_data(
         that is ``None`` follows from the local one, as all of them without ``global_shape``.
 
     Raises:
-      ValueError: if the values are neither those of this process nor all of them along an axis.
+      ValueError: if the values are neither those of this process nor all of them along an axis,
+        or ``global_shape`` is a tree of another structure.
 
     >>> from primax_distributed import NamedSharding, P, make_mesh
     >>> sharding = NamedSharding(make_mesh((1,), ("x",)), P("x"))
@@ -100,18 +101,26 @@ def make_array_from_process_local_data(
     """
     leaves, tree = tree_util.tree_flatten(local_data)
     shardings = tree_util.tree_leaves(tree_util.tree_broadcast(sharding, local_data))
-    shapes = _global_shapes(global_shape, tree, len(leaves))
+    shapes = _global_shapes(global_shape, tree)
     arrays = [_from_local(*parts) for parts in zip(shardings, leaves, shapes)]
     return tree_util.tree_unflatten(tree, arrays)
 
 
-def _global_shapes(global_shape: Any, tree: Any, n: int) -> list[Any]:
+def _global_shapes(global_shape: Any, tree: Any) -> list[Any]:
     def is_shape(x: Any) -> bool:
-        return isinstance(x, (tuple, list)) and all(d is None or isinstance(d, int) for d in x)
+        return x is None or (
+            isinstance(x, (tuple, list)) and all(d is None or isinstance(d, int) for d in x)
+        )
 
-    if global_shape is None or is_shape(global_shape):
-        return [global_shape] * n
-    return tree_util.tree_leaves(global_shape, is_leaf=is_shape)
+    if is_shape(global_shape):
+        return [global_shape] * tree.num_leaves
+    shapes, tree_of_shapes = tree_util.tree_flatten(global_shape, is_leaf=is_shape)
+    if tree_of_shapes != tree:
+        raise ValueError(
+            "global_shape is a shape, or a tree of shapes with the structure of local_data, "
+            f"{tree}; got the structure {tree_of_shapes}"
+        )
+    return shapes
 
 
 def _from_local(sharding: Any, data: Any, global_shape: Any) -> Array:

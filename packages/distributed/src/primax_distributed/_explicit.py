@@ -133,7 +133,7 @@ def _by_rule(rule: AxisRule, operands: Sequence[Spec], sizes: Sizes) -> list[Spe
         if factor in rule.whole:
             raise Ambiguous(f"an axis that must not be divided is divided along {text(names)}")
     return [
-        tuple([joined_names([(rule.sizes[f], names_of.get(f, ())) for f in factors], sizes)
+        tuple([joined_names([(rule.sizes[f], names_of.get(f, ())) for f in factors])
                for factors in mapping])
         for mapping in rule.results
     ]  # fmt: skip
@@ -163,7 +163,7 @@ def split_names(
     return out
 
 
-def joined_names(parts: Sequence[tuple[int, Names]], sizes: Sizes) -> Names:
+def joined_names(parts: Sequence[tuple[int, Names]]) -> Names:
     """The mesh axes of an axis that is a product of factors: pairs of a size and mesh axes.
 
     Raises:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
-from typing import Any, Final
+from functools import partial, wraps
+from typing import Any, Final, NamedTuple
 
 from primax_core import jit
 from primax_core.extend import typeof
@@ -107,30 +107,7 @@ def auto_axes(
     """
     if f is None:
         return lambda g: auto_axes(g, axes=axes, out_sharding=out_sharding)
-    fun = f
-
-    @wraps(fun)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        out_shardings = kwargs.pop("out_sharding", None) or out_sharding
-        if out_shardings is None:
-            raise TypeError("auto_axes needs the keyword argument out_sharding")
-        mesh = _mesh_of("auto_axes", args)
-        inner = _with_types(mesh, _names(mesh, axes, AxisType.Explicit), AxisType.Auto)
-
-        def run(args: Any, kwargs: Any) -> Any:
-            with use_abstract_mesh(inner):
-                args, kwargs = tree_map(lambda x: _cast(x, inner), (args, kwargs))
-                out = fun(*args, **kwargs)
-            leaves, tree = tree_flatten(out)
-            shardings = broadcast_prefix(out_shardings, out)
-            return tree_unflatten(
-                tree,
-                [reshard_to(x, _sharding(s, "auto_axes", mesh)) for x, s in zip(leaves, shardings)],
-            )
-
-        return _call(run, (fun, mesh, inner, _key(out_shardings)), args, kwargs)
-
-    return wrapped
+    return _with_changed_axes(_TO_AUTO, f, axes, out_sharding)
 
 
 def explicit_axes(
@@ -165,42 +142,80 @@ def explicit_axes(
     """
     if f is None:
         return lambda g: explicit_axes(g, axes=axes, in_sharding=in_sharding)
-    fun = f
+    return _with_changed_axes(_TO_EXPLICIT, f, axes, in_sharding)
 
-    @wraps(fun)
+
+class _Change(NamedTuple):
+    """The differences between `auto_axes` and `explicit_axes`."""
+
+    name: str
+    keyword: str
+    old: AxisType
+    new: AxisType
+    run: Callable[..., Any]  # (f, outer mesh, inner mesh, shardings, args, kwargs) -> results
+
+
+def _run_with_auto_axes(
+    f: Callable[..., Any], outer: AbstractMesh, inner: AbstractMesh, shardings: Any, args: Any,
+    kwargs: Any,
+) -> Any:  # fmt: skip
+    with use_abstract_mesh(inner):
+        args, kwargs = tree_map(lambda x: _cast(x, inner), (args, kwargs))
+        out = f(*args, **kwargs)
+    return _all_resharded(out, shardings, "auto_axes", outer)
+
+
+def _run_with_explicit_axes(
+    f: Callable[..., Any], outer: AbstractMesh, inner: AbstractMesh, shardings: Any, args: Any,
+    kwargs: Any,
+) -> Any:  # fmt: skip
+    with use_abstract_mesh(inner):
+        args = _all_resharded(args, shardings, "explicit_axes", inner)
+        out = f(*args, **kwargs)
+    return tree_map(lambda x: _cast(x, outer), out)
+
+
+_TO_AUTO: Final = _Change(
+    "auto_axes", "out_sharding", AxisType.Explicit, AxisType.Auto, _run_with_auto_axes
+)
+_TO_EXPLICIT: Final = _Change(
+    "explicit_axes", "in_sharding", AxisType.Auto, AxisType.Explicit, _run_with_explicit_axes
+)
+
+
+def _with_changed_axes(
+    change: _Change, f: Callable[..., Any], axes: Any, sharding: Any
+) -> Callable[..., Any]:
+    @wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        in_shardings = kwargs.pop("in_sharding", None) or in_sharding
-        if in_shardings is None:
-            raise TypeError("explicit_axes needs the keyword argument in_sharding")
-        mesh = _mesh_of("explicit_axes", args)
-        inner = _with_types(mesh, _names(mesh, axes, AxisType.Auto), AxisType.Explicit)
-
-        def run(args: Any, kwargs: Any) -> Any:
-            with use_abstract_mesh(inner):
-                leaves, tree = tree_flatten(args)
-                shardings = broadcast_prefix(in_shardings, args)
-                args = tree_unflatten(
-                    tree,
-                    [
-                        reshard_to(x, _sharding(s, "explicit_axes", inner))
-                        for x, s in zip(leaves, shardings)
-                    ],
-                )
-                out = fun(*args, **kwargs)
-            return tree_map(lambda x: _cast(x, mesh), out)
-
-        return _call(run, (fun, mesh, inner, _key(in_shardings)), args, kwargs)
+        of_call = kwargs.pop(change.keyword, None)
+        shardings = sharding if of_call is None else of_call
+        if shardings is None:
+            raise TypeError(f"{change.name} needs the keyword argument {change.keyword}")
+        outer = _mesh_of(change.name, args)
+        inner = _with_types(outer, _names(outer, axes, change.old), change.new)
+        run = partial(change.run, f, outer, inner, shardings)
+        if current_trace() is not None:
+            return run(args, kwargs)
+        return _compiled_once(run, (change.name, f, outer, inner, _key(shardings)))(args, kwargs)
 
     return wrapped
 
 
-def _call(run: Callable[..., Any], key: Any, args: Any, kwargs: Any) -> Any:
-    if current_trace() is not None:
-        return run(args, kwargs)
-    compiled = _compiled.get(key)
+def _all_resharded(values: Any, shardings: Any, what: str, mesh: AbstractMesh) -> Any:
+    leaves, tree = tree_flatten(values)
+    targets = [_sharding(s, what, mesh) for s in broadcast_prefix(shardings, values)]
+    return tree_unflatten(tree, [reshard_to(x, t) for x, t in zip(leaves, targets)])
+
+
+def _compiled_once(run: Callable[..., Any], key: Any) -> Callable[..., Any]:
+    try:
+        compiled = _compiled.get(key)
+    except TypeError:  # the function is not hashable
+        return jit(run)
     if compiled is None:
         compiled = _compiled[key] = jit(run)
-    return compiled(args, kwargs)
+    return compiled
 
 
 def _key(shardings: Any) -> Any:

@@ -170,7 +170,7 @@ def reshaped(spec: Sequence[Names], shape: Sequence[int], new: Sequence[int], si
             continue
         if len(new_axes) == 1:
             parts = [(shape[k], spec[k]) for k in old_axes]
-            out[new_axes[0]] = joined_names(parts, sizes)
+            out[new_axes[0]] = joined_names(parts)
         elif len(old_axes) == 1:
             for k, own in zip(new_axes, _split(names[0], [new[k] for k in new_axes], sizes)):
                 out[k] = own

@@ -1,7 +1,7 @@
 """Inference of the placements of results, for operations on values whose types have one.
 
 It has two parts: the manual axes (varying, unreduced, reduced) in `_manual_inference.py`, and the
-explicit axes that divide arrays, which a function of :data:`explicit_part` infers.
+explicit axes, which divide arrays, in `_explicit_types.py`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,11 @@ from ._mesh_options import current_abstract_mesh
 from ._named import Placement
 from ._placement_errors import ShardingTypeError
 
-ExplicitPart = Callable[[Primitive, Sequence[Any], Sequence[Any], dict[str, Any], Any], Any]
-
 
 class AxisInference(PlacementInference):
     """The placements of results from the mesh axes in the types of operands."""
 
-    __slots__ = ("explicit_part",)
-
-    def __init__(self, explicit_part: ExplicitPart) -> None:
-        self.explicit_part: ExplicitPart = explicit_part
+    __slots__ = ()
 
     def infer(
         self,
@@ -41,7 +36,7 @@ class AxisInference(PlacementInference):
         axes, casts = joined(prim, in_avals, mesh)
         results = abstract(*in_avals)
         if any(any(p.spec) for p in placements):
-            specs = self.explicit_part(prim, in_avals, results, params, mesh)
+            specs = explicit_specs(prim, in_avals, results, params, mesh)
         else:
             specs = [r.placement.spec if is_placed(r) else ((),) * r.ndim for r in results]
         if is_requested(prim, params):
@@ -93,5 +88,5 @@ def same_axes(a: Any, b: Any) -> bool:
     return same
 
 
-inference: Final = AxisInference(explicit_specs)
+inference: Final = AxisInference()
 install_placements(inference)

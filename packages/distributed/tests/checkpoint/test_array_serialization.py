@@ -151,6 +151,19 @@ def test_transaction_contains_values_when_serialize_returns(tmp_path, monkeypatc
         manager.wait_until_finished()
 
 
+def test_chunk_layout_of_a_stored_array(tmp_path):
+    spec = serialization.get_tensorstore_spec(tmp_path / "x")
+    serialization.run_serialization([device_put(X, named("x"))], [spec])
+
+    def read(*shape):
+        layout = ts.ChunkLayout({"chunk": {"shape": shape}})
+        return asyncio.run(serialization.async_deserialize(named(), spec, chunk_layout=layout))
+
+    assert np.array_equal(read(4, 8), X)
+    with pytest.raises(ValueError, match="write_chunk shape"):
+        read(2, 2)
+
+
 def test_errors(tmp_path):
     manager = serialization.GlobalAsyncCheckpointManager()
     x, spec = device_put(X), serialization.get_tensorstore_spec(tmp_path / "x")

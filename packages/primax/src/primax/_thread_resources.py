@@ -20,7 +20,7 @@ class ResourceEnv:
 
 
 class ThreadResources:
-    """What ``with mesh:`` sets, in each thread."""
+    """The record of ``with mesh:`` in each thread."""
 
     env: ResourceEnv = ResourceEnv()
 

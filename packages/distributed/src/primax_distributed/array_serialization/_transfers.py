@@ -161,17 +161,20 @@ async def async_deserialize(
       dtype: the dtype of the result; by default the stored one.
       byte_limiter: limits the bytes of concurrent reads; an object with the coroutines
         ``wait_for_bytes(n)`` and ``release_bytes(n)``.
-      context, chunk_layout: as for :func:`async_serialize`.
+      context: a ``tensorstore.Context``.
+      chunk_layout: a ``tensorstore.ChunkLayout``; its hard constraints must hold for the stored
+        array.
       assume_metadata: use the metadata of the spec without reading those of the store.
 
     Raises:
       TypeError: ``in_type`` contains no sharding.
-      ValueError: there is no such array, or a size is not divisible by the sharding.
+      ValueError: there is no such array, it does not meet ``chunk_layout``, or a size is not
+        divisible by the sharding.
     """
     sharding, layout, shape, element = _unpacked(in_type)
     store = await ts.open(
         ts.Spec(_spec_json(tensorstore_spec)), open=True, read=True, context=context,
-        assume_metadata=assume_metadata,
+        assume_metadata=assume_metadata, chunk_layout=chunk_layout,
     )  # fmt: skip
     shape = tuple(shape if global_shape is None else global_shape) if (
         shape is not None or global_shape is not None
