@@ -296,7 +296,7 @@ def full(session: nox.Session) -> None:
 
 @nox.session
 def boundaries(session: nox.Session) -> None:
-    """Check what each floor and wheel imports, and that a planted violation is found."""
+    """Check what each layer and wheel imports, and that a planted violation is found."""
     install(session, "primax-core", also=["import-linter>=2.3", "deptry>=0.20"])
     session.run("python", "tools/boundaries.py")
 
