@@ -13,6 +13,7 @@ import pytest
 
 from primax_core import ShapeDtypeStruct, device_put
 from primax_distributed import NamedSharding, P, checkpoint, make_mesh
+from primax_distributed.checkpoint import _folders, _save
 
 X = np.arange(1024, dtype=np.float32).reshape(8, 128)
 
@@ -192,6 +193,27 @@ def test_two_writers_of_a_step(tmp_path):
                 refused += 1
     assert refused == 5 and checkpoint.steps(tmp_path) == [*range(5)]
     assert {f.name for f in tmp_path.iterdir()} == {*"01234"}
+
+
+def test_a_writer_that_commits_after_the_check(tmp_path, monkeypatch):
+    def check_and_let_another_writer_commit(path, step, overwrite):
+        monkeypatch.undo()
+        checkpoint.save(path, {"x": 1}, step)
+
+    with pytest.raises(checkpoint.CheckpointExistsError, match="another writer committed step 3"):
+        writer = checkpoint.AsyncCheckpointer(tmp_path)
+        begin = _save.begin
+
+        def begin_and_wait(*args):
+            folder = begin(*args)
+            monkeypatch.setattr(_folders, "_check_absent", check_and_let_another_writer_commit)
+            return folder
+
+        monkeypatch.setattr(_save, "begin", begin_and_wait)
+        writer.save({"x": 2}, 3)
+        writer.wait()
+    assert checkpoint.restore(tmp_path) == {"x": 1}
+    assert {f.name for f in tmp_path.iterdir()} == {"3"}
 
 
 KILLED = """

@@ -127,7 +127,8 @@ def commit(path: Path, step: int, temporary: Path, metadata: bytes, overwrite: b
         for folder, _, _ in os.walk(temporary):
             _sync(folder)
         _check_absent(path, step, overwrite)
-        before = folders(path).get(step)
+        # Without `overwrite`, the rename fails if another writer commits from here on.
+        before = folders(path).get(step) if overwrite else None
         version = 0 if before is None else int(_match(before)[2] or 0) + 1
         final = path / (f"{step}.{version}" if version else str(step))
         try:
