@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -80,19 +80,25 @@ def erfinv(x: Any) -> Array:
 
 @custom_jvp
 def inverse_error(x: Any) -> Any:
-    """Inverse error function of floats of 32 or 64 bits.
+    """Inverse error function of floats of 32 or 64 bits."""
+    return _inverse_error(x, (1 - x) * (1 + x))
+
+
+def _inverse_error(x: Any, remainder: Any, scale: float = 1.0) -> Any:
+    """``scale`` times the inverse error function of ``x``, where ``remainder`` is ``1 - x²``.
 
     The quotient by ``x`` is a smooth function of ``w = -log(1 - x²)``, for large ``w`` of its root.
     All intervals share one evaluation of a polynomial, with selected coefficients.
     """
-    w = -lax.log((1 - x) * (1 + x))
+    w = -lax.log(remainder)
     double = is_double(x)
     near, far = w < (6.25 if double else 5), w >= 16
     center = choose(far, lax.full_like(x, 5.0), 3.0) if double else 3.0
     gap = choose(near, w - 0.5, lax.sqrt(w) - center)
     table = ERFINV_DOUBLE if double else ERFINV_SINGLE
     value: Any = 0.0
-    for a, *others in reversed(list(zip_longest(*table, fillvalue=0.0))):
+    for coefficients in reversed(list(zip_longest(*table, fillvalue=0.0))):
+        a, *others = [scale * c for c in coefficients]
         c = choose(far, lax.full_like(x, others[1]), others[0]) if double else others[0]
         value = value * gap + choose(near, lax.full_like(x, a), c)
     return x * choose(lax.abs(x) == 1, np.inf, value)
@@ -105,19 +111,26 @@ def _inverse_error_jvp(primals, tangents):
     return y, t * (0.5 * ROOT_PI) * exp_of_square(y, 1.0)
 
 
+_NEWTON_BELOW: Final = 0.25
+"""Where the complement itself determines the inverse of `erfc` more accurately."""
+
 # Scaled functions
 
 
 def scaled_complement(x: Any) -> Any:
     """``exp(x²) erfc(x)`` for ``x >= 0`` of 32 or 64 bits; the series itself is differentiated."""
-    return chebyshev(1 - 6 / (x + 3), ERFCX) / (1 + 2 * x)
+    near = x < 3
+    inverse = 1 / (x + 3)
+    t = choose(near, 2 * (choose(near, x, 0.0) * inverse) - 1, 1 - 6 * inverse)
+    return chebyshev(t, ERFCX) / (1 + 2 * x)
 
 
 @widened
 def _erfcx(x: Any) -> Any:
     left = x < 0
-    right = scaled_complement(choose(left, -x, x))
-    return choose(left, 2 * exp_of_square(choose(left, x, 0.0), 1.0) - right, right)
+    z = choose(left, x, 0.0)
+    right = scaled_complement(choose(left, 0.0, x))
+    return choose(left, exp_of_square(z, 1.0) * lax.erfc(z), right)
 
 
 @elementwise
@@ -138,7 +151,9 @@ def erfcx(x: Any) -> Array:
 
 @with_derivative(lambda x, y: 1 - 2 * (x * y))
 def _dawson_near(x: Any) -> Any:
-    return x * chebyshev(lax.square(x) / 8 - 1, DAWSON_NEAR)
+    square = lax.square(x)
+    inverse = 1 / (1 + 2 * square)
+    return x * inverse * (1 + 2 * square * inverse * chebyshev(square / 8 - 1, DAWSON_NEAR))
 
 
 @widened
@@ -300,10 +315,16 @@ def _upper_quantile(log_q: Any, middle: Any) -> Any:
 @custom_jvp
 def _complement_inverse(y: Any) -> Any:
     """Inverse of ``erfc``."""
-    middle = (y > 0.5) & (y < 1.5)
-    near = inverse_error(1 - choose(middle, y, 1.0))
+    return _scaled_complement_inverse(y, 1.0)
+
+
+def _scaled_complement_inverse(y: Any, scale: float) -> Any:
+    """``scale`` times the inverse of ``erfc``."""
+    middle = (y > _NEWTON_BELOW) & (y < 2 - _NEWTON_BELOW)
+    inner = choose(middle, y, 1.0)
+    near = _inverse_error(1 - inner, inner * (2 - inner), scale)
     small = lax.min(y, 2 - y)
-    z = _upper_quantile(lax.log(choose(small > 0, small, 0.5)), middle | (small <= 0))
+    z = scale * _upper_quantile(lax.log(choose(small > 0, small, 0.5)), middle | (small <= 0))
     far = choose(y < 1, z, -z)
     ends = choose(y == 0, np.inf, choose(y == 2, lax.full_like(y, -np.inf), np.nan))
     return choose(middle, near, choose(small > 0, far, ends))
@@ -332,7 +353,7 @@ def erfcinv(y: Any) -> Array:
 @custom_jvp
 def _normal_quantile(p: Any) -> Any:
     # 2 p is exact; for small p, 1 - p is not.
-    x = -ROOT_2 * _complement_inverse(2 * p)
+    x = -_scaled_complement_inverse(2 * p, ROOT_2)
     return choose(x == 0, 0.0, x)
 
 
