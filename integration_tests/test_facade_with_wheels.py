@@ -102,7 +102,9 @@ with warnings.catch_warnings():
         assert jax.interpreters.pxla.thread_resources.env.physical_mesh is mesh
 assert thread_resources.env.physical_mesh.empty
 from jax.experimental import topologies
-assert topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)).axis_names == ("x",)
+attached = topologies.get_attached_topology()
+sizes = (len(attached.devices),)
+assert topologies.make_mesh(attached, sizes, ("x",)).axis_names == ("x",)
 """
 
 

@@ -149,8 +149,6 @@ UNREAD: Final[dict[str, str]] = {
     "numpy.unique.sorted": "the results are sorted, which satisfies both values",
     "lax.create_token._": _PROTOCOL,
     "lax.scan._split_transpose": _HINT,
-    "primax.pmap.args": "it always raises NotImplementedError",
-    "primax.pmap.kwargs": "it always raises NotImplementedError",
     "jet.jet._": _PROTOCOL,
     "sharding": _SPARSE,
     "sparse.sparsify.use_tracer": _HINT,
