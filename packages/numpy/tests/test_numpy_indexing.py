@@ -143,6 +143,29 @@ INDICES = [4, 9, -5, -9, -1]
 EXPECTED = {None: [4, 4, 1, 1, 4], "clip": [4, 4, 1, 1, 4], "fill": [0, 0, 0, 0, 4]}
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        (slice(None, None, 2), 1, ..., np.array([0, 1])),
+        (slice(None, None, 2), np.array(-2), ..., np.array([True, False])),
+        (slice(None, 0), np.array([1, 0]), ..., np.array([0])),
+        (slice(None), np.array([2, 0]), ..., 1),
+        (slice(None), np.array([2, 0]), 1, ...),
+        (..., slice(1, None), np.array([2, 0]), 1),
+    ],
+    ids=repr,
+)
+def test_an_ellipsis_without_axes_separates_positions(index: Any) -> None:
+    x = filled((3, 3, 2))
+    expected = x[index]
+    for read in (lambda x: x[index], jit(lambda x: x[index])):
+        assert_close(read(pnp.asarray(x)), expected)
+    values = -np.arange(1, expected.size + 1, dtype=x.dtype).reshape(expected.shape)
+    changed = x.copy()
+    changed[index] = values
+    assert_close(pnp.asarray(x).at[index].set(values), changed)
+
+
 @pytest.mark.parametrize("mode", [None, "clip", "fill"])
 def test_reading_out_of_bounds(mode: str | None) -> None:
     x: Any = pnp.asarray(np.float32([1, 2, 3, 4]))

@@ -29,9 +29,16 @@ _DYNAMIC_SLICE: Final = type(ds(0, 1))
 
 
 class Plan(NamedTuple):
-    """The static part of an index."""
+    """The static part of an index.
+
+    Attributes:
+      parts: its parts, in order.
+      separated: True if positions stand on both sides of an ellipsis without axes: as in NumPy,
+        they are not adjacent, so that their axes come first in the result.
+    """
 
     parts: tuple[tuple[Any, ...], ...]
+    separated: bool = False
 
 
 def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
@@ -50,10 +57,11 @@ def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
         )
     parts: list[tuple[Any, ...]] = []
     operands: list[Any] = []
-    axis = 0
+    axis = gap = 0
     for position, e in enumerate(expanded):
         if e is Ellipsis:
             fill = len(shape) - used
+            gap = 0 if fill else len(parts)
             parts.extend([("all",)] * fill)
             axis += fill
         elif e is None:
@@ -68,10 +76,15 @@ def plan_of(index: Any, shape: tuple[int, ...]) -> tuple[Plan, list[Any]]:
         # A mask of rank 0 without other positions adds an axis of size 1 or 0.
         parts = [q for p in parts for q in (_new_axis(operands) if p[0] == "flag" else (p,))]
         operands = []
-    return Plan(tuple(parts)), operands
+    separated = _has_positions(parts[:gap]) and _has_positions(parts[gap:])
+    return Plan(tuple(parts), separated), operands
 
 
 _POSITIONS: Final = frozenset(("at", "scalar", "array", "window"))
+
+
+def _has_positions(parts: list[tuple[Any, ...]]) -> bool:
+    return any(p[0] in ("at", "scalar", "array", "flag") for p in parts)
 
 
 def _new_axis(operands: list[Any]) -> tuple[tuple[str], ...]:
@@ -87,7 +100,7 @@ def with_axes_of_flags(plan: Plan) -> tuple[Plan, tuple[int, ...]]:
             part = ("array", part[1])
         parts.append(part)
         axis += part[0] not in ("new", "none")
-    return Plan(tuple(parts)), tuple(axes)
+    return plan._replace(parts=tuple(parts)), tuple(axes)
 
 
 def _entries_of(index: Any) -> list[Any]:

@@ -161,10 +161,10 @@ def _take(x, *operands, plan, mode, fill_value, sorted_=False, unique=False, wra
         return _basic(x, operands, plan)
     if "window" in kinds:
         x, plan = _windows_first(x, plan, operands, mode, fill_value, wrap)
-    x, parts = _slices_first(x, plan)
-    if all(p[0] == "all" for p in parts):
+    x, plan = _slices_first(x, plan)
+    if all(p[0] == "all" for p in plan.parts):
         return x
-    return _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap)
+    return _gathered(x, operands, plan, mode, fill_value, sorted_, unique, wrap)
 
 
 _path: Final = FastPath(_take)
@@ -224,7 +224,7 @@ def _symbolic_strides_first(x, plan: Plan):
             x, part = lax.slice_in_dim(x, start, stop, step, axis), ("all",)
         parts.append(part)
         axis += part[0] not in ("new", "none")
-    return x, Plan(tuple(parts))
+    return x, plan._replace(parts=tuple(parts))
 
 
 def _nearest(i: int, size: int) -> int:
@@ -316,7 +316,7 @@ def _slices_first(x, plan: Plan):
         else:
             basic.append(("all",))
             parts.append(part)
-    return _basic(x, (), Plan(tuple(basic))), parts
+    return _basic(x, (), Plan(tuple(basic))), plan._replace(parts=tuple(parts))
 
 
 def _windows_first(x, plan: Plan, operands, mode, fill_value, wrap: bool):
@@ -334,7 +334,7 @@ def _windows_first(x, plan: Plan, operands, mode, fill_value, wrap: bool):
             part = ("all",)
         parts.append(part)
         axis += part[0] not in ("new", "none")
-    return x, Plan(tuple(parts))
+    return x, plan._replace(parts=tuple(parts))
 
 
 def _filled_rows(x, places, axis: int, start, fill_value):
@@ -354,18 +354,18 @@ def _filled_rows(x, places, axis: int, start, fill_value):
     return lax.gather(x, index, numbers, sizes, mode="fill", fill_value=fill_value)
 
 
-def _positions(x, operands, parts, wrap: bool):
+def _positions(x, operands, plan: Plan, wrap: bool):
     """The stacked index array of the advanced axes, and the position of its axes in the result."""
     shape = typeof(x).shape
-    axes = [i for i, p in enumerate(parts) if p[0] != "all"]
-    arrays = [plan_positions(parts[i], operands, shape[i], wrap) for i in axes]
+    axes = [i for i, p in enumerate(plan.parts) if p[0] != "all"]
+    arrays = [plan_positions(plan.parts[i], operands, shape[i], wrap) for i in axes]
     joint = broadcast_shapes(*(typeof(a).shape for a in arrays))
     n = len(joint)
     together = [lax.broadcast_in_dim(a, joint, tuple(range(n - typeof(a).ndim, n))) for a in arrays]
     wide = max((typeof(a).dtype for a in together), key=lambda d: (d.itemsize, d.kind))
     rows = [lax.expand_dims(lax.convert_element_type(a, wide), (n,)) for a in together]
     index = rows[0] if len(rows) == 1 else lax.concatenate(rows, n)
-    adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
+    adjacent = not plan.separated and axes == list(range(axes[0], axes[0] + len(axes)))
     first = axes[0] if adjacent else 0
     return axes, index, joint, first
 
@@ -409,8 +409,8 @@ def _from_symbolic_end(a: np.ndarray, size: Any) -> Any:
     return lax.add(a, lax.mul((a < 0).astype(a.dtype), size_as(size, a.dtype)))
 
 
-def _gathered(x, operands, parts, mode, fill_value, sorted_, unique, wrap):
-    axes, index, joint, first = _positions(x, operands, parts, wrap)
+def _gathered(x, operands, plan: Plan, mode, fill_value, sorted_, unique, wrap):
+    axes, index, joint, first = _positions(x, operands, plan, wrap)
     shape = typeof(x).shape
     offset_axes = [i for i in range(len(shape)) if i not in axes]
     n = len(joint)

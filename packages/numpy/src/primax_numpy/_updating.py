@@ -354,7 +354,8 @@ def _layout_of(plan: Plan, operands: Sequence[Any], shape: tuple[int, ...]) -> _
     order = [kind for kind in kinds if kind != "indexed"]
     if at:
         # Axes of non-adjacent advanced indices come first.
-        first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
+        adjacent = not plan.separated and at == list(range(at[0], at[0] + len(at)))
+        first = at[0] if adjacent else 0
         order[first:first] = together
     sizes = {"joint": joint.__getitem__, "range": lengths.__getitem__, "all": shape.__getitem__}
     added = {"new": 1, "empty": 0}
