@@ -23,6 +23,8 @@ from primax_core.errors import PrimaxTypeError
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Text that the code of the page prints, in the order of the blocks.
+OUTPUT = re.compile(r"^```output\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # An example that raises an error, and the lines that its message contains.
 FAILING = re.compile(
     r"^```python raises=(\w+)\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
@@ -84,13 +86,17 @@ def lines(message: str | None) -> list[str]:
 
 
 def run(page: Path, code: str, folder: Path, *options: str) -> None:
-    """Run the code of a page in a separate process."""
+    """Run the code of a page in a separate process, and compare what it prints."""
     script = folder / f"page_{page.stem}.py"  # the prefix avoids module names, such as random
     script.write_text(code, "utf-8")
     command = [sys.executable, *options, str(script)]
     env = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     process = subprocess.run(command, text=True, capture_output=True, env=env)
     assert process.returncode == 0, process.stderr
+    rest = process.stdout
+    for block in OUTPUT.findall(page.read_text("utf-8")):
+        text, (_, expected, rest) = rest, rest.partition(block)
+        assert expected, f"{page} shows\n{block}\nbut its code prints\n{text}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -125,6 +131,17 @@ def test_failing_examples_are_checked(tmp_path):
     page.write_text(start.replace("Primax", "Prim") + failing.format("1 + 1", ""))
     with pytest.raises(AssertionError, match="KeyError: 'PrimTypeError'"):
         run(page, code_of(page), tmp_path)
+
+
+def test_output_blocks_are_compared_in_order(tmp_path):
+    page = tmp_path / "page.md"
+    text = "```python\nprint('a'); print('b')\n```\n\n```output\n{}\n```\n\n```output\n{}\n```\n"
+    page.write_text(text.format("a", "b"))
+    run(page, code_of(page), tmp_path)
+    for first, second in [("b", "a"), ("a", "a"), ("a", "c")]:
+        page.write_text(text.format(first, second))
+        with pytest.raises(AssertionError, match=r"shows\n *[ac]\n *\n *but its code prints"):
+            run(page, code_of(page), tmp_path)
 
 
 def test_every_section_of_the_errors_has_an_example_that_raises_it():

@@ -47,6 +47,7 @@ def test_parts_from_a_function():
     check(make_array_from_callback((8, 8), named("x", "y"), part), named("x", "y"))
     assert len(asked) == 8 and asked[5] == (slice(4, 8), slice(2, 4))
     check(make_array_from_callback((8, 8), named("y"), part), named("y"))
+    assert len(asked) == 8 + 4  # copies of a part are read once
     check(make_array_from_callback([], named(), lambda i: 2.0), named(), np.float32(2))
     with pytest.raises(ValueError, match=r"cpu:0 have shape \(8, 8\).*has shape \(4, 2\)"):
         make_array_from_callback((8, 8), named("x", "y"), lambda index: X)
@@ -61,7 +62,7 @@ def test_parts_from_a_function():
 def test_parts_of_different_dtypes_are_refused():
     kinds = iter([np.float32, np.int32] * 4)
     with pytest.raises(ValueError, match="cpu:1 have dtype int32, but those for cpu:0 float32"):
-        make_array_from_callback((8, 8), named("x"), lambda i: X[i].astype(next(kinds)))
+        make_array_from_callback((8, 8), named("x", "y"), lambda i: X[i].astype(next(kinds)))
 
 
 def test_parts_that_are_arrays():

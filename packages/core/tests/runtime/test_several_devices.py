@@ -91,8 +91,12 @@ def test_sizes_must_divide():
         device_put(np.ones((3, 8)), ROWS)
     with pytest.raises(ValueError, match=r"shards arrays of 2 axes, not of 1"):
         device_put(np.ones(4), ROWS)
-    with pytest.raises(ValueError, match=r"result 0: axis 0 of size 3"):
+    with pytest.raises(ValueError, match=r"result: axis 0 of size 3"):
         jit(lambda x: x, out_shardings=ROWS)(np.ones((3, 8)))
+    with pytest.raises(ValueError, match=r"result\['b'\]: axis 0 of size 3"):
+        jit(lambda x, y: {"a": y, "b": x}, out_shardings=ROWS)(np.ones((3, 8)), X)
+    with pytest.raises(ValueError, match=r"device_put of the leaf \['b'\]: axis 0 of size 3"):
+        device_put({"a": np.ones((2, 8)), "b": np.ones((3, 8))}, ROWS)
     with pytest.raises(ValueError, match=r"argument x: axis 0 of size 3"):
         jit(lambda x: x, in_shardings=ROWS)(np.ones((3, 8)))
 

@@ -31,6 +31,7 @@ from ._named import NamedSharding as NamedSharding
 from ._named import make_single_device_sharding as make_single_device_sharding
 from ._placement import ManualAxisType as ManualAxisType
 from ._placement import manual_axis_type as manual_axis_type
+from ._placement_errors import ShardingTypeError as ShardingTypeError
 from ._spec import P as P
 from ._spec import PartitionSpec as PartitionSpec
 from ._spec import UnreducedKind as UnreducedKind

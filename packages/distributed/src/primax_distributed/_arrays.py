@@ -32,7 +32,8 @@ def make_array_from_callback(
       shape: the shape of the whole array.
       sharding: its sharding.
       data_callback: from the index of a part in the whole array (a tuple of slices) to its values.
-        It is called once for each device of this process.
+        It is called once for each part that devices of this process have; devices with copies of
+        a part receive the same values.
       dtype: the dtype of the values; needed where this process has no part.
 
     Returns:

@@ -2,4 +2,8 @@
 
 
 class ShardingTypeError(TypeError):
-    """The mesh axes in the types of operands do not fit together."""
+    """The mesh axes in the types of operands do not fit together, or leave the result open.
+
+    Raised while an operation is traced or called. The message names the operation, the types of its
+    operands, and the argument or call that decides: ``out_sharding=``, ``reshard``, ``pcast``.
+    """

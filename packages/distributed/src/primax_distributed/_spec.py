@@ -157,9 +157,10 @@ class PartitionSpec(Immutable):
           ValueError: if there are more entries than axes.
         """
         if len(self._partitions) > ndim:
+            n = len(self._partitions)
             raise ValueError(
-                f"{self} has {len(self._partitions)} entries for an array of {ndim} "
-                f"{'axis' if ndim == 1 else 'axes'}: use at most {ndim}"
+                f"{self} has {n} {'entry' if n == 1 else 'entries'} for an array of {ndim} "
+                f"{'axis' if ndim == 1 else 'axes'}: use {f'at most {ndim}' if ndim else 'P()'}"
             )
         named = [names_of(entry) for entry in self._partitions]
         return (*named, *((),) * (ndim - len(named)))

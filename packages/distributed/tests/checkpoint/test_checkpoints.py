@@ -192,6 +192,7 @@ def test_steps(tmp_path):
     for step in (10, 2, 0):
         checkpoint.save(tmp_path, {"step": step}, step)
     assert checkpoint.steps(tmp_path) == [0, 2, 10]
+    assert checkpoint.steps(tmp_path / "none") == []
     assert checkpoint.restore(tmp_path) == {"step": 10}
     assert checkpoint.restore(tmp_path, step=2) == {"step": 2}
     with pytest.raises(checkpoint.CheckpointExistsError, match="step 2 already: pass overwrite"):

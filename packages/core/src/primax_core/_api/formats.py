@@ -51,12 +51,23 @@ class RequestedFormats:
             outs = flatten_axes("jit out_shardings", out_tree, out_shardings)
         self.out_layouts = [_layout(f, a) for f, a in zip(outs, out_avals)]
         self.out_shardings = [over_devices(f) for f in outs]
+        if any(self.out_shardings):
+            self._check_results(out_tree, out_avals)
         self.out_kinds = [_kind(f) for f in outs]
 
     @property
     def has_layouts(self) -> bool:
         """True if a layout or a memory kind is requested."""
         return any(self.specified) or any(self.out_layouts) or any(self.out_kinds)
+
+    def _check_results(self, out_tree: Any, out_avals: Sequence[ShapedArray]) -> None:
+        from .._lower.shardings import check_divides  # loaded on first use
+
+        numbered = pytree.tree_unflatten(out_tree, range(len(out_avals)))
+        for path, i in pytree.tree_leaves_with_path(numbered):
+            sharding = self.out_shardings[i]
+            if sharding is not None:
+                check_divides(sharding, out_avals[i].shape, f"result{pytree.keystr(path)}")
 
     def check_shardings(self, specs: Sequence[Spec | ArgumentSpec], names: Sequence[str]) -> None:
         """Raise ``ValueError`` for a committed argument with another sharding than requested."""

@@ -64,11 +64,24 @@ def device_put(
         )
     ]
     if state.trace is None and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        return _unflatten(tree, map(moved, leaves, devices, semantics))
+        arrays: list[Any] = []
+        try:
+            arrays.extend(map(moved, leaves, devices, semantics))
+        except (TypeError, ValueError) as e:
+            raise _at_leaf(e, tree, len(arrays)) from e.__cause__
+        return _unflatten(tree, arrays)
     if not leaves:
         return x
     srcs = [_source(leaf, d, s) for leaf, d, s in zip(leaves, devices, srcs)]
     return _unflatten(tree, place(leaves, devices, srcs, semantics))
+
+
+def _at_leaf(error: Exception, tree: Any, number: int) -> Exception:
+    """The error of a leaf with its path, if it is one of a tree."""
+    if type(error) not in (TypeError, ValueError):
+        return error
+    path, _ = pytree.tree_leaves_with_path(_unflatten(tree, range(tree.num_leaves)))[number]
+    return type(error)(f"device_put of the leaf {pytree.keystr(path)}: {error}") if path else error
 
 
 def _placements(name: str, tree, placement: Any) -> list[Place]:

@@ -101,7 +101,7 @@ def array_from_callback(
 
     Args:
       callback: from the index of a part in the whole array to its values. It is called once for
-        each device.
+        each part; devices with copies of a part receive the same values.
       dtype: the dtype of the values; needed where this process has no part.
 
     Raises:
@@ -114,7 +114,13 @@ def array_from_callback(
     """
     shape = tuple(shape)
     indices = sharding.addressable_devices_indices_map(shape)
-    values = {d: callback(index) for d, index in indices.items()}
+    parts: dict[Any, Any] = {}
+    values = {}
+    for device, index in indices.items():
+        edges = tuple([(part.start, part.stop) for part in index])
+        if edges not in parts:
+            parts[edges] = callback(index)
+        values[device] = parts[edges]
     return array_from_values(shape, sharding, values, dtype)
 
 

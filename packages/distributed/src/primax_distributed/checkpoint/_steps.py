@@ -19,14 +19,17 @@ PathLike = str | os.PathLike[str]
 def steps(path: PathLike) -> list[int]:
     """The numbers of the complete checkpoints, in ascending order.
 
-    Raises:
-      CheckpointNotFoundError: the path is no folder.
+    The list is empty if the folder does not exist: :func:`save` creates it.
 
-    >>> import tempfile
-    >>> steps(tempfile.mkdtemp())
+    Raises:
+      CheckpointNotFoundError: the path is a file.
+
+    >>> import os, tempfile
+    >>> steps(os.path.join(tempfile.mkdtemp(), "new"))
     []
     """
-    return [*folders(checked_path(path))]
+    path = checked_path(path)
+    return [*folders(path)] if path.exists() else []
 
 
 def describe(path: PathLike, step: int | None = None) -> Any:
