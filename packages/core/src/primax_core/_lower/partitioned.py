@@ -94,7 +94,8 @@ def lowering_of(prim: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
     def lowered(ctx: Any, *values: ir.Value[Any], **params: Any) -> Any:
         if ctx.axes is not None or ctx.sharding is None:
             return rule(ctx, *values, **params)
-        return _marked(ctx, partition(ctx.eqn, ctx.sharding._replicated()), values)
+        results = _marked(ctx, partition(ctx.eqn, ctx.sharding._replicated()), values)
+        return results if prim.multiple_results else results[0]
 
     return lowered
 
