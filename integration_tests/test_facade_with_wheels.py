@@ -78,6 +78,7 @@ def test_names_of_several_devices_are_those_of_the_wheel() -> None:
         assert getattr(primax.sharding, name) is getattr(distributed, name)
         assert name in dir(primax.sharding)
     assert primax.experimental.mesh_utils is distributed.mesh_utils
+    assert primax.experimental.custom_partitioning is distributed.custom_partitioning
     assert primax.typeof(1.0).sharding.spec is primax.P()
 
 

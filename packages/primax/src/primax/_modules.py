@@ -38,6 +38,7 @@ OPTIONAL: Final = {
     "example_libraries": "primax_nn.example_libraries",
     "experimental.array_serialization": "primax_distributed.array_serialization",
     "experimental.checkify": "primax_interpreters.checkify",
+    "experimental.custom_partitioning": "primax_distributed.custom_partitioning",
     "experimental.jet": "primax_interpreters.jet",
     "experimental.mesh_utils": "primax_distributed.mesh_utils",
     "experimental.multihost_utils": "primax_distributed.multihost_utils",

@@ -361,6 +361,16 @@ devices: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     Returns a ``Sharding`` with the whole array on each of the devices, or ``None``.
     """,
 )
+partition: Final[RuleKind[Callable[..., Any]]] = RuleKind(
+    "partition",
+    "(eqn, everywhere) -> Partitioning",
+    doc="""The division over several devices, outside of manual regions, in place of ``lower``.
+
+    eqn: the equation.
+    everywhere: the sharding with the whole array on each device of the executable.
+    Returns an ``extend.lowering.Partitioning``.
+    """,
+)
 trace_rule: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "trace_rule",
     "(trace, args, **params) -> outs",

@@ -69,9 +69,9 @@ class LoweringContext:
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
-        "names", "callbacks", "inspections", "needs", "eqn", "num_partitions", "hoisted",
-        "broadcasts", "token", "mark", "sharding", "symbolic", "axes", "body", "bodies", "_rules",
-        "_inlined",
+        "names", "callbacks", "inspections", "partitioned", "needs", "eqn", "num_partitions",
+        "hoisted", "broadcasts", "token", "mark", "sharding", "symbolic", "axes", "body", "bodies",
+        "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,7 @@ class LoweringContext:
         self.names: set[str] = set()
         self.callbacks: list[Callable] = []
         self.inspections: list[Callable] = []
+        self.partitioned: list[Any] = []
         self.needs: set[str] = set()
         self.num_partitions = num_partitions
         self.hoisted: dict[int, ir.Value] = {}
@@ -132,7 +133,12 @@ class LoweringContext:
                     break
             else:
                 rule = prim.require(rule_kinds.lower, f"compiling for {self.platform}")
-            rule = self._rules[prim] = checked(prim, rule)
+            rule = checked(prim, rule)
+            if self.num_partitions > 1 and rule_kinds.partition in prim.rules:
+                from .partitioned import lowering_of  # loaded on first use
+
+                rule = lowering_of(prim, rule)
+            self._rules[prim] = rule
         return rule
 
     def call(self, fun: Callable, *values: ir.Value, in_avals=None):
@@ -158,10 +164,19 @@ class LoweringContext:
         if self.symbolic and has_symbolic_dims(jaxpr):
             # Inline: a function would need the dimension variables as arguments.
             return lower_body(self, jaxpr, values)
+        if self.num_partitions > 1 and self._has_partitions(jaxpr):
+            return lower_body(self, jaxpr, values)  # each call is divided in its own way
         types, callee, consts = self.private_function(jaxpr, name)
         ordered = self.tokens(jaxpr.effects)
         outs = list(func.CallOp(types, callee, [*ordered, *consts, *values]).results)
         return self.take_tokens(ordered, outs)
+
+    def _has_partitions(self, jaxpr: Jaxpr) -> bool:
+        if not rule_kinds.partition.version:  # no primitive has such a rule
+            return False
+        from .partitioned import has_partitions
+
+        return has_partitions(jaxpr)
 
     def call_program(self, jaxpr: Jaxpr, name: str, values: Sequence[ir.Value]) -> list[ir.Value]:
         """Former name of :meth:`call_jaxpr`; removed in version 2.0 of the extension API."""
@@ -499,6 +514,10 @@ def lower_module(
             with dimensions_of_arguments(ctx, jaxpr, arguments[len(consts) :], symbolic):
                 outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
+        if ctx.partitioned:
+            from .partitioned import divide  # loaded on first use
+
+            divide(ctx, module)
         if ctx.inspections:
             from .propagation import inspect  # loaded on first use
 

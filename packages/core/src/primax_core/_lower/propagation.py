@@ -38,6 +38,17 @@ def inspect(module: ir.Module, everywhere: Sharding, callbacks: list[Callable[..
       everywhere: the replicated sharding over the devices of the module.
       callbacks: one for each index.
     """
+    copy, meshes = propagated(module)
+    for marked in list(marks(copy, _INDEX)):
+        index = ir.IntegerAttr(marked.attributes[_INDEX]).value
+        value = marked.operands[0]
+        callbacks[index](sharding_of(value, meshes, everywhere))
+    for marked in list(marks(module.operation, _INDEX)):
+        marked.erase()
+
+
+def propagated(module: ir.Module) -> tuple[Any, dict[str, Any]]:
+    """A copy of a module with the shardings that the partitioner chooses, and its meshes."""
     copy = module.operation.clone()
     pipeline = "builtin.module(inline,symbol-dce,sdy-lift-inlined-meshes,sdy-propagation-pipeline)"
     PassManager.parse(pipeline, context).run(copy)
@@ -46,25 +57,26 @@ def inspect(module: ir.Module, everywhere: Sharding, callbacks: list[Callable[..
         for op in copy.regions[0].blocks[0].operations
         if op.operation.name == "sdy.mesh"
     }
-    for marked in list(_marks(copy)):
-        index = ir.IntegerAttr(marked.attributes[_INDEX]).value
-        value = marked.operands[0]
-        callbacks[index](_sharding_of(value, meshes, everywhere))
-    for marked in list(_marks(module.operation)):
-        marked.erase()
+    return copy, meshes
 
 
-def _marks(op: Any) -> Iterator[Any]:
+def marks(op: Any, name: str) -> Iterator[Any]:
+    """The custom calls in an operation that have an attribute."""
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:
                 operation = inner.operation
-                if _INDEX in operation.attributes and operation.name == "stablehlo.custom_call":
+                if name in operation.attributes and operation.name == "stablehlo.custom_call":
                     yield operation
-                yield from _marks(operation)
+                yield from marks(operation, name)
 
 
-def _sharding_of(value: ir.Value[Any], meshes: dict[str, Any], everywhere: Sharding) -> Sharding:
+def sharding_of(value: ir.Value[Any], meshes: dict[str, Any], everywhere: Sharding) -> Sharding:
+    """The sharding of a value of a module after propagation.
+
+    Args:
+      everywhere: the replicated sharding over the devices of the module.
+    """
     ndim = len(ir.RankedTensorType(value.type).shape)
     attribute = _attribute_of(value)
     if attribute is None:
@@ -123,16 +135,18 @@ def _attribute_of(value: ir.Value[Any]) -> Any:
     if isinstance(value.owner, ir.Block):
         argument = ir.BlockArgument(value)
         owner = value.owner.owner
+        if owner.operation.name == "stablehlo.while":  # its results are those of the iterations
+            return _attribute_of(owner.operation.results[argument.arg_number])
         if owner.operation.name != "func.func" or "arg_attrs" not in owner.operation.attributes:
             return None
         entry = ir.ArrayAttr(owner.operation.attributes["arg_attrs"])[argument.arg_number]
         entry = ir.DictAttr(entry)
         return entry["sdy.sharding"] if "sdy.sharding" in entry else None
     owner = value.owner
+    if owner.name in ("sdy.reshard", "sdy.sharding_constraint"):
+        return owner.attributes["sharding"]
     if "sdy.sharding" not in owner.attributes:
         return None
     attribute = owner.attributes["sdy.sharding"]
-    if owner.name == "sdy.sharding_constraint":
-        return attribute
     number = ir.OpResult(value).result_number
     return sdy().TensorShardingPerValueAttr(attribute).shardings[number]

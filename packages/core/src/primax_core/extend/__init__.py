@@ -87,6 +87,7 @@ from .._ir.rules import lower as lower
 from .._ir.rules import memory_kinds as memory_kinds
 from .._ir.rules import place as place
 from .._ir.rules import partial_eval as partial_eval
+from .._ir.rules import partition as partition
 from .._ir.rules import run_jaxprs as run_jaxprs
 from .._ir.rules import trace_rule as trace_rule
 from .._ir.rules import transpose as transpose

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
         type_of as type_of,
         u64 as u64,
     )
+    from .._lower.partitioned import (
+        PartitionedBody as PartitionedBody,
+        Partitioning as Partitioning,
+    )
     from .._lower.shaped import (
         broadcast_in_dim as broadcast_in_dim,
         full as full,
@@ -59,6 +63,7 @@ _HOMES: Final = {
         "context",
     ),
     **dict.fromkeys(("AxisRule", "LoweredForm", "LoweredOperation", "axis_rules"), "axis_rules"),
+    **dict.fromkeys(("PartitionedBody", "Partitioning"), "partitioned"),
     **dict.fromkeys(("broadcast_in_dim", "full", "reshape", "size_value"), "shaped"),
 }
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import array_serialization as array_serialization
     from . import checkify as checkify
     from . import compilation_cache as compilation_cache
+    from . import custom_partitioning as custom_partitioning
     from . import hijax as hijax
     from . import jet as jet
     from . import mesh_utils as mesh_utils
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from . import xla_metadata as xla_metadata
 
 _OWN = (
-    "array_serialization", "checkify", "compilation_cache", "hijax", "jet", "mesh_utils",
-    "multihost_utils", "pjit", "random", "shard_map", "sparse", "topologies", "xla_metadata",
+    "array_serialization", "checkify", "compilation_cache", "custom_partitioning", "hijax", "jet",
+    "mesh_utils", "multihost_utils", "pjit", "random", "shard_map", "sparse", "topologies",
+    "xla_metadata",
 )  # fmt: skip
 
 
