@@ -29,8 +29,8 @@ class Exported:
       fun_name: the function's name.
       in_tree, in_avals: structure of ``(args, kwargs)``, and avals of the leaves.
       out_tree, out_avals: structure of the result, and avals of its leaves.
-      in_shardings_hlo, out_shardings_hlo: shardings of arguments and results; ``None`` if not
-        specified.
+      in_shardings_hlo, out_shardings_hlo: ``None`` for each argument and result: shardings are
+        in the module, and `in_shardings_jax` and `out_shardings_jax` give them.
       nr_devices: the number of devices of the function.
       platforms: the platforms on which it can be called.
       ordered_effects, unordered_effects: its side effects.
@@ -78,12 +78,22 @@ class Exported:
         return text_of(self.mlir_module_serialized)
 
     def in_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """Shardings of the arguments on a mesh; ``None`` if not specified."""
-        return self._in_named_shardings
+        """Shardings of the arguments on a mesh; ``None`` if not specified.
+
+        Raises:
+          ValueError: if the mesh has other axes than the one of the export.
+          TypeError: if it is no mesh.
+        """
+        return _over(self._in_named_shardings, mesh)
 
     def out_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """Shardings of the results on a mesh; ``None`` if not specified."""
-        return self._out_named_shardings
+        """Shardings of the results on a mesh; ``None`` if not specified.
+
+        Raises:
+          ValueError: if the mesh has other axes than the one of the export.
+          TypeError: if it is no mesh.
+        """
+        return _over(self._out_named_shardings, mesh)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The function as bytes, for `deserialize`.
@@ -235,6 +245,10 @@ class Exported:
             f"function '{self.fun_name}' was exported, but they have the following structural "
             "differences:\n" + "\n".join(lines)
         )
+
+
+def _over(shardings: Sequence[Any], mesh: Any) -> tuple[Any, ...]:
+    return tuple([None if s is None else s.over(mesh) for s in shardings])
 
 
 def _as_zeros(ct: Any, aval: ShapedArray) -> Any:
