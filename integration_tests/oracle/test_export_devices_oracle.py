@@ -167,3 +167,34 @@ def test_artifacts_with_regions_are_trusted_explicitly():
     a = px.device_put(A, OURS.divided("x"))
     again = px.export.deserialize(e.serialize(), trusted=True)
     assert np.allclose(again.call(a), A[:4] + A[4:])
+
+
+def test_explicit_axes():
+    rows = []
+    for s in BOTH:
+        kind = s.lib.sharding.AxisType.Explicit
+        mesh = s.lib.make_mesh((2, 4), ("x", "y"), axis_types=(kind,) * 2)
+        a = s.lib.device_put(A, s.divided("x", mesh=mesh))
+        b = s.lib.device_put(A.T, s.divided(None, "y", mesh=mesh))
+        with s.lib.set_mesh(mesh):
+            e = s.x.export(s.lib.jit(s.lax.dot))(a, b)
+            for each in (e, s.x.deserialize(e.serialize(vjp_order=1))):
+                out = s.lib.jit(each.call)(a, b)
+                grad = s.lib.jit(s.lib.grad(lambda a: each.call(a, b).sum()))(a)  # noqa: B023
+                rows.append((
+                    str(s.lib.typeof(out)), full(out.sharding.spec), np.asarray(out),
+                    full(grad.sharding.spec),
+                ))  # fmt: skip
+    for row in rows[1:]:
+        assert row[:2] == rows[0][:2] and np.allclose(row[2], rows[0][2])
+        assert row[3] == rows[0][3]
+
+
+def test_functions_of_one_device_in_regions():
+    e = px.export.export(px.jit(px.lax.sin))(np.ones((4, 4), np.float32))
+
+    @px.shard_map(mesh=OURS.mesh, in_specs=px.P("x"), out_specs=px.P())
+    def f(a):
+        return px.lax.psum(e.call(a), "x")
+
+    assert np.allclose(f(A), np.sin(A[:4]) + np.sin(A[4:]))

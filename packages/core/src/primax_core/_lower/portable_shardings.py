@@ -23,6 +23,10 @@ class PortableSharding(NamedTuple):
     entries: tuple[tuple[str, ...] | None, ...]
     memory_kind: str | None = None
 
+    def fits(self, mesh: Any) -> bool:
+        """Return True if a mesh has the same axes."""
+        return [(str(name), size) for name, size in mesh.shape_tuple] == list(self.axes)
+
     def over(self, mesh: Any) -> Sharding:
         """The sharding over a mesh with these axes.
 
@@ -33,15 +37,14 @@ class PortableSharding(NamedTuple):
         make = sharding_maker(type(mesh))
         if make is None:
             raise TypeError(f"shardings of an exported function need a mesh, got {mesh!r}")
-        sizes: dict[Any, int] = dict(mesh.shape_tuple)
-        if [(str(name), size) for name, size in sizes.items()] != list(self.axes):
+        if not self.fits(mesh):
             expected = ", ".join(f"{name!r}: {size}" for name, size in self.axes)
             raise ValueError(
                 f"the function was exported with a mesh of the axes {{{expected}}}, but the mesh "
                 f"is {mesh}: pass one with the same axes, or divide the arguments otherwise; calls "
                 f"only need {math.prod(n for _, n in self.axes)} devices"
             )
-        names = {str(name): name for name in sizes}
+        names = {str(name): name for name, _ in mesh.shape_tuple}
         entries = [None if e is None else tuple([names[n] for n in e]) for e in self.entries]
         return make(mesh, entries, self.memory_kind)
 

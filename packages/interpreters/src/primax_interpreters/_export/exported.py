@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import custom_vjp, tree_util, typeof
 from primax_core.extend import ShapedArray, dtypes
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
+from primax_core.extend.placements import is_placed, unplaced
 from primax_core.extend.portable_modules import PortableProgram, call_exported_p, text_of
 from primax_core.extend.runtime import api_boundary, state, structure_differences
 from primax_core.extend.traces import Tracer
@@ -218,10 +219,24 @@ class Exported:
                         f"Shape mismatch for {self._argument(i)}.shape[{axis}] (expected same "
                         f"constant): expected {aval.shape} and called with {got.shape}"
                     )
-        if not self._program.polymorphic:
-            return tuple(self.out_avals)
-        variables = self._program.dimension_values([a.shape for a in avals], self._argument)
-        return tuple([_with_sizes(a, variables) for a in self.out_avals])
+        results = tuple(self.out_avals)
+        if self._program.polymorphic:
+            variables = self._program.dimension_values([a.shape for a in avals], self._argument)
+            results = tuple([_with_sizes(a, variables) for a in results])
+        return self._placed(avals, results)
+
+    def _placed(self, avals: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Avals of the results over the mesh in the types of the arguments."""
+        if not any(map(is_placed, (*avals, *results))):
+            return results
+        meshes = [a.placement.sharding.mesh for a in avals if is_placed(a)]
+        placed = []
+        for aval, described in zip(results, self._out_named_shardings):
+            placement = unplaced
+            if meshes and described is not None and described.fits(meshes[0]):
+                placement = described.over(meshes[0])._placement(aval.ndim)
+            placed.append(aval.update(placement=placement))
+        return tuple(placed)
 
     def _argument(self, i: int) -> str:
         """Name of an argument in messages: ``args[0]['w']``."""
