@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Any
 
-from primax_core.extend.runtime import default_placement, register_sharding
+from primax_core.extend.runtime import default_placement, register_mesh, register_sharding
 from primax_core.extend.traces import current_trace
 
 from ._mesh import AbstractMesh, Mesh, empty_abstract_mesh, empty_mesh
 from ._mesh_options import current_abstract_mesh, current_mesh, entered_mesh as _entered
 from ._named import NamedSharding
-from ._spec import PartitionSpec
+from ._spec import UNCONSTRAINED, PartitionSpec, entry_of, trimmed
 
 
 def get_mesh() -> Mesh:
@@ -81,7 +83,21 @@ def sharding_of_spec(spec: PartitionSpec) -> NamedSharding:
     return NamedSharding(mesh, spec)
 
 
+def sharding_over(
+    mesh: Mesh | AbstractMesh, entries: Sequence[Any], memory_kind: str | None
+) -> NamedSharding:
+    """The sharding over a mesh that an exported function has.
+
+    Args:
+      entries: for each axis of an array a tuple of mesh axes, ``None`` if it is unconstrained.
+    """
+    spec = [UNCONSTRAINED if names is None else entry_of(names) for names in entries]
+    return NamedSharding(mesh, PartitionSpec(*trimmed(spec)), memory_kind=memory_kind)
+
+
 register_sharding(PartitionSpec, sharding_of_spec)
+register_mesh(Mesh, sharding_over)
+register_mesh(AbstractMesh, sharding_over)
 
 
 class set_mesh:

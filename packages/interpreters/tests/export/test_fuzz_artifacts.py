@@ -14,6 +14,7 @@ import pytest
 
 import primax_core as pc
 from primax_core import lax
+from primax_core.extend.runtime import TiledSharding, Tiling
 from primax_interpreters import export
 
 BATCHES, EACH = 4, 1750
@@ -38,7 +39,12 @@ def _artifacts() -> list[tuple[bytes, tuple]]:
     plain = export.export(pc.jit(nested))(X, {"k": 2.0})
     several = export.export(pc.jit(chosen), platforms=["cpu", "tpu"])(X)
     polymorphic = export.export(pc.jit(lambda x: x + x.shape[0]))(symbolic)
+    devices = pc.devices()[:2]
+    divided = TiledSharding(devices, Tiling.along_mesh((2,), [(0,), ()]))
+    constrained = pc.jit(lambda x: lax.with_sharding_constraint(lax.sin(x), divided))
+    rows = pc.device_put(X, divided)
     return [
+        (bytes(export.export(constrained)(rows).serialize()), (rows,)),
         (bytes(plain.serialize(vjp_order=1)), (X, {"k": 2.0})),
         (bytes(several.serialize()), (X,)),
         (bytes(export.export(pc.jit(solved))(X).serialize()), (X,)),

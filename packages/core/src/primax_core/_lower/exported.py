@@ -10,7 +10,7 @@ import numpy as np
 from .._base.errors import InvalidArtifactError
 from .._ir.symbolic_dims import is_static
 from . import untrusted
-from .lazy import inspection, mlir, portable, static_shapes
+from .lazy import inspection, mlir, portable, static_shapes, untrusted_shardings
 
 
 class PortableProgram:
@@ -92,7 +92,14 @@ class PortableProgram:
         if self.nr_devices not in (1, ctx.num_partitions):
             raise ValueError(
                 f"Function '{self.name}' was exported for {self.nr_devices} devices and is called "
-                f"in a computation with {ctx.num_partitions}"
+                f"in a computation with {ctx.num_partitions}: call it with arrays on "
+                f"{self.nr_devices} devices, such as device_put(x, s) with the shardings of "
+                "Exported.in_shardings_jax(mesh)"
+            )
+        if self.nr_devices > 1 and ctx.axes is not None:
+            raise ValueError(
+                f"Function '{self.name}' was exported for {self.nr_devices} devices and is called "
+                "inside of a shard_map, whose function runs on one device: call it outside"
             )
         operands = [values[i] for i in self.kept_args]
         if self.polymorphic and is_static(d for a in ctx.in_avals for d in a.shape):
@@ -127,4 +134,6 @@ class PortableProgram:
         data = static_shapes.refine(portable.bytecode(self._module()), avals, platform)
         module = portable.parse(data)
         inspection.inspect(module)  # again, with static sizes
+        if not untrusted.is_trusted(self.data):
+            untrusted_shardings.check(module, self.nr_devices)
         return module

@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
 from .._base.errors import InvalidArtifactError
-from . import operation_checks, portable
+from . import operation_checks, portable, untrusted_shardings
 
 # jaxlib 0.10 overflows the stack at about 400 nested conditionals, or 200 calls in each other.
 DEPTH: Final = 100
@@ -44,16 +44,22 @@ def inspect(module: ir.Module) -> None:
     _check_calls(calls, depths)
 
 
-def check_module(module: ir.Module, allowed: Collection[str]) -> None:
+def check_module(
+    module: ir.Module, allowed: Collection[str], nr_devices: int | None = None
+) -> None:
     """Raise an error for a deserialized module with disallowed contents or calls.
 
     Args:
       allowed: native functions that it may call, in addition to the stable ones.
+      nr_devices: its number of devices, for modules of unknown origin; ``None`` if the source is
+        trusted.
 
     Raises:
       InvalidArtifactError: with the reason.
     """
     inspect(module)
+    if nr_devices is not None:
+        untrusted_shardings.check(module, nr_devices)
     refused = portable.refused_calls(module, allowed)
     if refused:
         target, text = next(iter(refused.items()))

@@ -50,6 +50,7 @@ loop_invariants: Any = LazyModule(".loop_invariants")
 platforms: Any = LazyModule(".platforms")
 portable: Any = LazyModule(".portable")
 static_shapes: Any = LazyModule(".static_shapes")
+untrusted_shardings: Any = LazyModule(".untrusted_shardings")
 
 
 def compile_jaxpr(jaxpr, in_specs, **options):

@@ -514,14 +514,7 @@ def lower_module(
             with dimensions_of_arguments(ctx, jaxpr, arguments[len(consts) :], symbolic):
                 outs = lower_body(ctx, jaxpr, [args.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
-        if ctx.partitioned:
-            from .partitioned import divide  # loaded on first use
-
-            divide(ctx, module)
-        if ctx.inspections:
-            from .propagation import inspect  # loaded on first use
-
-            inspect(module, sharding._replicated(), ctx.inspections)
+        finish_shardings(ctx, module)
         if num_partitions > 1:
             name_meshes(module)
         return LoweredModule(
@@ -537,6 +530,18 @@ def lower_module(
             ctx.bodies,
             shardings,
         )
+
+
+def finish_shardings(ctx: LoweringContext, module: ir.Module) -> None:
+    """Replace the marks of operations that need the shardings around them."""
+    if ctx.partitioned:
+        from .partitioned import divide  # loaded on first use
+
+        divide(ctx, module)
+    if ctx.inspections:
+        from .propagation import inspect  # loaded on first use
+
+        inspect(module, ctx.sharding._replicated(), ctx.inspections)
 
 
 def _annotate(
@@ -558,12 +563,12 @@ def _annotate(
         ins, outs = formats.in_layouts, formats.out_layouts
         aliases = {i: o for i, o in aliases.items() if ins[i] == outs[o] != Layout.AUTO}
         donated = tuple(aliases)
-    attrs = [_sharding_attribute(None) for _ in consts]
+    attrs = [sharding_attribute(None) for _ in consts]
     if shardings is not None:
         texts = shardings.texts_of_constants(list(consts.values()))
-        attrs = [_sharding_attribute(text) for text in texts]
+        attrs = [sharding_attribute(text) for text in texts]
     for i in range(len(jaxpr.invars)) if used_inputs is None else used_inputs:
-        entry = {} if shardings is None else _sharding_attribute(shardings.of_argument(i))
+        entry = {} if shardings is None else sharding_attribute(shardings.of_argument(i))
         if i in aliases:
             entry["tf.aliasing_output"] = i32(aliases[i])
         elif i in donated:
@@ -575,7 +580,7 @@ def _annotate(
     if formats is not None or shardings is not None:
         results = []
         for i in range(len(jaxpr.outvars)):
-            entry = {} if shardings is None else _sharding_attribute(shardings.of_result(i))
+            entry = {} if shardings is None else sharding_attribute(shardings.of_result(i))
             if formats is not None:
                 entry["mhlo.layout_mode"] = ir.StringAttr.get(mode_of(formats.out_layouts[i]))
                 if formats.out_kinds[i] is not None:
@@ -584,5 +589,6 @@ def _annotate(
         main.result_attrs = ir.ArrayAttr.get(results)
 
 
-def _sharding_attribute(text: str | None) -> dict[str, ir.Attribute]:
+def sharding_attribute(text: str | None) -> dict[str, ir.Attribute]:
+    """The attributes of an argument or result with a sharding, or none."""
     return {} if text is None else {"sdy.sharding": parse_sharding(text)}

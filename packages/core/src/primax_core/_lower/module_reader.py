@@ -53,7 +53,7 @@ def _reader() -> Any:
     """A function that returns the error in a module's bytes, or ``""``."""
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _stablehlo
-    from jaxlib.mlir.dialects import stablehlo
+    from jaxlib.mlir.dialects import sdy, stablehlo
 
     context = ir.Context()
     registry = ir.DialectRegistry()
@@ -63,6 +63,7 @@ def _reader() -> Any:
     context.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo):
         dialect.register_dialect(context)
+    sdy.register_dialect(context)
     messages: list[str] = []
 
     def note(diagnostic: Any) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from .._base.caches import bounded_cache
 from .._ir import rules as rule_kinds
 from .._ir.avals import unplaced
 from .._ir.jaxpr import Jaxpr, jaxprs_in
@@ -90,6 +91,9 @@ def lowering_of(prim: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
       rule: its rule ``lower``, which is used in manual regions.
     """
     partition = prim.rules[rule_kinds.partition]
+    known = _lowerings.get((partition, rule))  # the same for all platforms
+    if known is not None:
+        return known
 
     def lowered(ctx: Any, *values: ir.Value[Any], **params: Any) -> Any:
         if ctx.axes is not None or ctx.sharding is None:
@@ -97,7 +101,11 @@ def lowering_of(prim: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
         results = _marked(ctx, partition(ctx.eqn, ctx.sharding._replicated()), values)
         return results if prim.multiple_results else results[0]
 
+    _lowerings[partition, rule] = lowered
     return lowered
+
+
+_lowerings: Final[dict[tuple[Any, Any], Any]] = bounded_cache()
 
 
 def _marked(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,7 +19,16 @@ from .._ir.jaxpr import Jaxpr
 from .._trace.reference_ops import references
 from .context import bytecode, context, func, hlo, ir, type_of, unknown_location
 from .liveness import aliases_of, has_symbolic_dims, kept_inputs, large_consts
-from .module import LoweringContext, dimensions_of_arguments, lower_body
+from .module import (
+    LoweringContext,
+    dimensions_of_arguments,
+    finish_shardings,
+    lower_body,
+    sharding_attribute,
+)
+
+if TYPE_CHECKING:
+    from .shardings import ExecutableShardings
 
 
 class _PlatformIndex:
@@ -39,12 +48,16 @@ class PlatformsContext(LoweringContext):
       single: a context for each platform, for the operations that are lowered differently.
     """
 
-    def __init__(self, module: ir.Module, platforms: Sequence[str], num_partitions: int = 1):
+    def __init__(
+        self, module: ir.Module, platforms: Sequence[str], num_partitions: int = 1,
+        sharding: Any = None,
+    ):  # fmt: skip
         self._was_read = False
-        super().__init__(module, platforms[0], num_partitions)
+        super().__init__(module, platforms[0], num_partitions, sharding)
         self.platforms = tuple(platforms)
-        self.single = [LoweringContext(module, p, num_partitions) for p in platforms]
+        self.single = [LoweringContext(module, p, num_partitions, sharding) for p in platforms]
         for ctx in self.single:
+            ctx.partitioned, ctx.inspections = self.partitioned, self.inspections
             ctx.names, ctx.callbacks, ctx.needs = self.names, self.callbacks, self.needs
 
     @property  # type: ignore[override]
@@ -153,6 +166,7 @@ def lower_for(
     keep_unused: bool = False,
     overrides: Mapping[Any, Callable] | None = None,
     arg_names: Sequence[str] | None = None,
+    shardings: ExecutableShardings | None = None,
 ) -> Portable:
     """The module of a jaxpr for some platforms.
 
@@ -163,6 +177,8 @@ def lower_for(
       donated: arguments whose buffers results may use, if ``main`` is compiled directly.
       overrides: rules to use in place of the primitives' own.
       arg_names: names of the arguments in messages about shapes.
+      shardings: those of the arguments and results, for several devices. Meshes stay in place of
+        their names.
     """
     if jaxpr.effects and references.ops.loaded:
         jaxpr = references.ops.for_lowering(jaxpr)
@@ -171,12 +187,14 @@ def lower_for(
     used_inputs = list(range(len(jaxpr.invars))) if used_inputs is None else used_inputs
     with context, unknown_location:
         module = ir.Module.create()
-        describe_module(module, name)
+        everywhere = None if shardings is None else shardings.everywhere
+        count = 1 if everywhere is None else everywhere.num_devices
+        describe_module(module, name, count)
         several = len(platforms) > 1
         ctx = (
-            PlatformsContext(module, platforms)
+            PlatformsContext(module, platforms, count, everywhere)
             if several
-            else LoweringContext(module, platforms[0])
+            else LoweringContext(module, platforms[0], count, everywhere)
         )
         for single in [ctx, *getattr(ctx, "single", ())]:
             single.in_avals = single.out_avals = single.eqn = None
@@ -191,8 +209,12 @@ def lower_for(
             "main", (in_types, out_types), ip=ir.InsertionPoint(module.body), visibility="public"
         )
         main.arg_attrs = ir.ArrayAttr.get(
-            _argument_attributes(jaxpr, used_inputs, donated, several)
+            _argument_attributes(jaxpr, used_inputs, donated, several, shardings)
         )
+        if shardings is not None:
+            texts = [shardings.of_result(i) for i in range(len(jaxpr.outvars))]
+            attributes = [ir.DictAttr.get(sharding_attribute(text)) for text in texts]
+            main.result_attrs = ir.ArrayAttr.get(attributes)
         arguments = list(main.add_entry_block().arguments)
         with ir.InsertionPoint(main.entry_block):
             if several:
@@ -202,6 +224,7 @@ def lower_for(
             with dimensions_of_arguments(ctx, jaxpr, arguments, symbolic, True, names):
                 outs = lower_body(ctx, jaxpr, [values.get(v) for v in jaxpr.invars])
             func.ReturnOp(outs)
+        finish_shardings(ctx, module)
     return Portable(module, tuple(used_inputs), ctx.callbacks)
 
 
@@ -225,17 +248,24 @@ def lower_polymorphic(
     return bytecode(portable.module), plan_of([a.shape for a in jaxpr.in_avals], arg_names)
 
 
-def describe_module(module: ir.Module, name: str) -> None:
-    """Set the name of a module and its number of devices, one."""
-    one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+def describe_module(module: ir.Module, name: str, count: int = 1) -> None:
+    """Set the name of a module and its number of devices."""
+    i32 = ir.IntegerType.get_signless(32)
+    one, partitions = ir.IntegerAttr.get(i32, 1), ir.IntegerAttr.get(i32, count)
     sym = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
     module.operation.attributes["sym_name"] = ir.StringAttr.get(f"jit_{sym}")
-    module.operation.attributes["mhlo.num_partitions"] = one
+    module.operation.attributes["mhlo.num_partitions"] = partitions
     module.operation.attributes["mhlo.num_replicas"] = one
 
 
-def _argument_attributes(jaxpr: Jaxpr, used_inputs, donated, several: bool) -> list[ir.Attribute]:
-    attributes = [ir.DictAttr.get({}) for _ in used_inputs]
+def _argument_attributes(
+    jaxpr: Jaxpr, used_inputs, donated, several: bool, shardings: ExecutableShardings | None
+) -> list[ir.Attribute]:
+    if shardings is not None:
+        # XLA would not report which buffers it uses.
+        donated = ()
+    texts = [None if shardings is None else shardings.of_argument(i) for i in used_inputs]
+    attributes = [ir.DictAttr.get(sharding_attribute(text)) for text in texts]
     aliases = aliases_of(jaxpr, donated) if donated else {}
     for position, i in enumerate(used_inputs):
         if i in aliases:

@@ -26,13 +26,17 @@ from .._runtime.jaxlib_versions import (
     serialize_portable_artifact as serialize_portable_artifact,
 )
 from . import lapack_calls
-from .context import bytecode as bytecode, context, type_of, unknown_location
+from .context import bytecode as bytecode, context, sdy, type_of, unknown_location
 
 _WINDOWS: Final = ("WEEK_12", "WEEK_4", "NONE")
 
 
-def to_bytes(module: ir.Module) -> bytes:
-    """The portable bytes of a module, for the oldest version in the window that supports it."""
+def to_bytes(module: ir.Module, shardings: bool = False) -> bytes:
+    """The portable bytes of a module, for the oldest version in the window that supports it.
+
+    Args:
+      shardings: it contains operations and attributes of Shardy, which are written as they are.
+    """
     problem: Exception | None = None
     data = bytecode(module)  # jaxlib would change a module object
     for window in _WINDOWS:
@@ -40,7 +44,7 @@ def to_bytes(module: ir.Module) -> bytes:
         version = stablehlo.get_version_from_compatibility_requirement(requirement)
         try:
             # jaxlib's function, not StableHLO's of the same name: it supports CHLO.
-            return serialize_portable_artifact(data, version)
+            return serialize_portable_artifact(data, version, shardings)
         except JaxRuntimeError as e:
             problem = e
     raise ValueError(f"the module cannot be written as portable StableHLO: {problem}") from problem
@@ -55,6 +59,8 @@ def from_bytes(data: bytes) -> ir.Module:
     Raises:
       InvalidArtifactError: if they do not contain a well-formed module.
     """
+    if b"sdy" in data:
+        sdy()  # registers the dialect
     with unknown_location, _diagnostics() as messages:
         try:
             module = stablehlo.deserialize_portable_artifact(context, bytes(data))
@@ -210,14 +216,35 @@ def call_module(ctx: Any, key: Any, load: Any, values: Sequence[ir.Value]) -> li
       key: the key of the module in the calling module.
       load: returns the module.
     """
-    name = ctx.functions.get(key)
-    if name is None:
+    called = ctx.functions.get(key)
+    if called is None:
         module = load()
         ctx.needs.update(needs_of(targets_of(module)))
-        name = ctx.functions[key] = _move_functions(ctx, module)
+        main = main_of(module)
+        ins, outs = _shardings_of(main, "arg_attrs"), _shardings_of(main, "res_attrs")
+        called = ctx.functions[key] = _move_functions(ctx, module), ins, outs
+    name, ins, outs = called
     main = ctx.functions[name]
     callee = ir.FlatSymbolRefAttr.get(name, context=context)
-    return list(func.CallOp(main.type.results, callee, list(values)).results)
+    results = func.CallOp(main.type.results, callee, _constrained(values, ins)).results
+    return _constrained(results, outs)
+
+
+def _shardings_of(main: Any, kind: str) -> list[Any] | None:
+    """Shardy's attributes of the arguments or results of a function; ``None`` if it has none."""
+    operation = main.operation
+    if kind not in operation.attributes:
+        return None
+    entries = [ir.DictAttr(entry) for entry in ir.ArrayAttr(operation.attributes[kind])]
+    shardings = [e["sdy.sharding"] if "sdy.sharding" in e else None for e in entries]
+    return shardings if any(s is not None for s in shardings) else None
+
+
+def _constrained(values: Sequence[ir.Value], shardings: Sequence[Any] | None) -> list[ir.Value]:
+    if shardings is None:
+        return list(values)
+    constraint = sdy().ShardingConstraintOp
+    return [v if s is None else constraint(v, s).result for v, s in zip(values, shardings)]
 
 
 def _move_functions(ctx: Any, module: ir.Module) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._base.errors import InconclusiveDimensionOperation
 from .._ir.jaxpr import Jaxpr
 from .._runtime.array import ArrayImpl, Spec, physical
 from .._runtime.jaxlib_versions import HloSharding
@@ -135,3 +136,8 @@ def check_divides(sharding: Sharding, shape: Sequence[int], what: str) -> None:
         sharding.devices_indices_map(tuple(shape))
     except ValueError as e:
         raise ValueError(f"{what}: {e}") from None
+    except InconclusiveDimensionOperation:
+        raise ValueError(
+            f"{what} of shape {tuple(shape)} is divided as {sharding} says, but its symbolic sizes "
+            "may not be divisible by the numbers of parts: write them as multiples, such as '2*n'"
+        ) from None

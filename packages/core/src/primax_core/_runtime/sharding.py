@@ -228,6 +228,27 @@ def as_sharding(x: Any) -> Any:
     return x if convert is None else convert(x)
 
 
+_makers: dict[type, Callable[[Any, Sequence[Any], str | None], Sharding]] = {}
+
+
+def register_mesh(
+    kind: type, make: Callable[[Any, Sequence[Any], str | None], Sharding]
+) -> None:  # fmt: skip
+    """Define the shardings over meshes of a class, for exported functions.
+
+    Args:
+      kind: a class with a property ``shape_tuple``, the names and sizes of the axes.
+      make: ``(mesh, entries, memory_kind) -> Sharding``; ``entries`` has for each axis of the array
+        a tuple of the mesh axes that divide it, or ``None`` where the partitioner may choose.
+    """
+    _makers[kind] = make
+
+
+def sharding_maker(kind: type) -> Callable[[Any, Sequence[Any], str | None], Sharding] | None:
+    """The function that was registered for a class of meshes."""
+    return _makers.get(kind)
+
+
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
 

@@ -11,9 +11,13 @@ from typing import Any
 
 from .._api.stages import Traced
 from .._base.errors import InvalidArtifactError
-from .._lower import untrusted
+from .._lower import portable_shardings, untrusted
 from .._lower.exported import PortableProgram as PortableProgram
 from .._lower.lazy import inspection, platforms as _platforms, portable
+from .._lower.liveness import devices_of
+from .._lower.portable_shardings import PortableSharding as PortableSharding
+from .._runtime.dispatch import device_of
+from .._runtime.sharding import Sharding
 from .._trace.core import Tracer
 from ..lax.exported_call import call_exported_p as call_exported_p
 
@@ -24,14 +28,36 @@ class LoweredModule:
     Attributes:
       name: the function's name.
       kept_args: indices of the arguments of ``main``: those that the function reads.
+      everywhere: for several devices, the sharding with the whole array on each; otherwise
+        ``None``.
+      shardings: for several devices, the shardings of the arguments and those of the results,
+        ``None`` where one is not determined.
+      in_shardings, out_shardings: the same without devices: for each argument and result a
+        :class:`PortableSharding`, or ``None``.
     """
 
-    __slots__ = ("_lowered", "name", "kept_args")
+    __slots__ = (
+        "_lowered", "name", "kept_args", "everywhere", "shardings", "in_shardings", "out_shardings"
+    )  # fmt: skip
 
-    def __init__(self, lowered: Any, name: str):
+    def __init__(self, lowered: Any, name: str, shardings: Any = None):
         self._lowered = lowered
         self.name: str = name
         self.kept_args: tuple[int, ...] = lowered.kept_args
+        self.everywhere: Sharding | None = None if shardings is None else shardings.everywhere
+        self.shardings: tuple[Sequence[Any], Sequence[Any]] | None = None
+        self.in_shardings: tuple[Any, ...] = ()
+        self.out_shardings: tuple[Any, ...] = ()
+        if shardings is not None:
+            self.shardings = tuple(shardings.ins), tuple(shardings.outs)
+            describe = portable_shardings.describe
+            self.in_shardings = describe(shardings.ins, shardings.in_avals)
+            self.out_shardings = describe(shardings.outs, shardings.out_avals)
+
+    @property
+    def nr_devices(self) -> int:
+        """The number of devices."""
+        return 1 if self.everywhere is None else self.everywhere.num_devices
 
     @property
     def calls_python(self) -> bool:
@@ -46,7 +72,7 @@ class LoweredModule:
 
     def to_bytes(self) -> bytes:
         """The portable bytes, which this process accepts without the checks of unknown bytes."""
-        data = portable.to_bytes(self._lowered.module)
+        data = portable.to_bytes(self._lowered.module, self.nr_devices > 1)
         untrusted.remember(data)
         untrusted.trust(data)
         return data
@@ -56,6 +82,7 @@ def lower_portable(
     traced: Traced,
     platforms: Sequence[str],
     overrides: Mapping[Any, Callable[..., Any]] | None = None,
+    everywhere: Sharding | None = None,
 ) -> LoweredModule:
     """The module of a traced function, the result of ``jit(f).trace(...)``.
 
@@ -63,26 +90,37 @@ def lower_portable(
       platforms: ``cpu``, ``cuda``, ``rocm``, ``tpu``. If there are several, ``main`` has the index
         of the platform, an int32, as first argument.
       overrides: lowering rules to use in place of the primitives' own.
+      everywhere: a sharding over the devices of the function, if nothing else determines them.
 
     Raises:
-      ValueError: if the function closes over values of an enclosing transformation.
+      ValueError: if the function closes over values of an enclosing transformation, or has
+        shardings that cannot be written.
 
     >>> from primax_core import jit, lax
     >>> lower_portable(jit(lambda x, y: lax.sin(y)).trace(1.0, 2.0), ["cpu"]).kept_args
     (1,)
     """
-    name, donated, keep_unused, *_ = traced._options()
+    specs = traced._specs()
+    name, donated, keep_unused, _, sharding, requested = traced._options(specs)
     if any(isinstance(c, Tracer) for c in traced._consts):
         raise ValueError(
             f"{name} closes over values of an enclosing transformation, so it cannot be exported: "
             "pass them as arguments"
         )
+    shardings = None
+    if sharding is None:
+        sharding = device_of(specs, devices_of(traced.jaxpr), name)
+        if sharding.num_devices == 1 and everywhere is not None:
+            sharding = everywhere
+    if sharding.num_devices > 1:
+        shardings = traced._executable_shardings(traced.jaxpr, specs, sharding, requested)
     names = (traced.debug_info.arg_names if traced.debug_info else None) or ()
     lowered = _platforms.lower_for(
         traced.jaxpr, name, platforms, donated=donated, keep_unused=keep_unused,
         overrides=overrides, arg_names=names if len(names) == len(traced._avals) else None,
+        shardings=shardings,
     )  # fmt: skip
-    return LoweredModule(lowered, name)
+    return LoweredModule(lowered, name, shardings)
 
 
 def check_portable(
@@ -92,6 +130,7 @@ def check_portable(
     *,
     allowed: Collection[str] = (),
     trusted: bool = False,
+    nr_devices: int = 1,
 ) -> None:
     """Raise an error for bytes that are not a module with a ``main`` of these types.
 
@@ -101,6 +140,8 @@ def check_portable(
       in_avals: avals of the arguments of ``main``, of which the index of the platform is one.
       allowed: native functions that it may call, in addition to those with a stable meaning.
       trusted: the source of the bytes is trusted; they are read in this process directly.
+      nr_devices: the number of devices. On several, only sharding constraints are accepted from
+        unknown sources: not collectives and computations on the parts of one device.
 
     Raises:
       InvalidArtifactError: with the reason.
@@ -111,7 +152,8 @@ def check_portable(
         untrusted.check(data)
     try:
         module = portable.from_bytes(data)
-        inspection.check_module(module, allowed)
+        devices = None if untrusted.is_trusted(data) else nr_devices
+        inspection.check_module(module, allowed, devices)
         portable.check_signature(module, in_avals, out_avals)
     except InvalidArtifactError:
         raise

@@ -46,6 +46,7 @@ from .._runtime.sharding import (
     Sharding as Sharding,
     SingleDeviceSharding as SingleDeviceSharding,
     as_sharding as as_sharding,
+    register_mesh as register_mesh,
     register_sharding as register_sharding,
 )
 from .._runtime.tiled_sharding import TiledSharding as TiledSharding

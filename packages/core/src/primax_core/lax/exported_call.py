@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .._ir.placement import is_placed
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
+from .._ir.rules import place
 from .._ir.samples import Sample, f32, samples
 from .._lower.exported import PortableProgram
 from .._lower.lazy import platforms, portable
@@ -32,6 +34,17 @@ _NO_JVP = (
 @call_exported_p.rule(abstract)
 def _abstract(*avals, exported, out_avals):
     return list(out_avals)
+
+
+@call_exported_p.rule(place)
+def _place(abstract, in_avals, params):
+    if params["exported"].nr_devices > 1:
+        return list(params["out_avals"]), None
+    if not any(map(is_placed, in_avals)):
+        return abstract(*in_avals), None
+    from .._ir.placed_types import placements  # loaded with the first placement
+
+    return placements.inference.infer(call_exported_p, abstract, in_avals, params)
 
 
 @call_exported_p.rule(lower)

@@ -11,12 +11,18 @@
 
     table Dimensions { constraints: [string]; }
     table Type       { shape: [string]; dtype: string; weak: ubyte; scope: uint32; }
+    table Axes       { axes: [uint32]; open: ubyte; }
+    table Sharding   { axes: [string]; sizes: [uint32]; dims: [Axes]; memory: string; }
     table Node       { kind: ubyte; name: string; keys: [string]; aux: [ubyte]; children: [Node]; }
     table Function   { name: string; in_tree: Node; in_types: [Type]; out_tree: Node;
                        out_types: [Type]; platforms: [string]; devices: uint32;
                        ordered_effects: [string]; unordered_effects: [string];
                        disabled_checks: [string]; module: [ubyte]; convention: ushort;
-                       kept: [uint32]; globals: ubyte; scopes: [Dimensions]; vjp: Function; }
+                       kept: [uint32]; globals: ubyte; scopes: [Dimensions]; vjp: Function;
+                       in_shardings: [Sharding]; out_shardings: [Sharding]; }
+
+Minor version 1 has shardings; a missing one is an empty table. A reader of version 0 refuses the
+module of several devices.
 
 The checksum detects accidents, not attacks: the author of an artifact can compute its checksum.
 Therefore every offset is checked when it is followed, and the module is first read in another
@@ -40,6 +46,7 @@ from primax_core.extend.portable_modules import check_portable
 from . import exporting
 from .checks import DisabledSafetyCheck, allowed_calls
 from .exported import Exported
+from .sharding_tables import read_shardings, write_shardings
 from .tables import (
     Buffer,
     Table,
@@ -54,14 +61,14 @@ from .trees import read_tree, write_tree
 
 MAGIC: Final = b"PRMXexp\n"
 MAJOR: Final = 1
-MINOR: Final = 0
+MINOR: Final = 1
 _HEAD: Final = struct.Struct("<8sHHQ")
 _BODY: Final = _HEAD.size + 32
 
 (
     _NAME, _IN_TREE, _IN_TYPES, _OUT_TREE, _OUT_TYPES, _PLATFORMS, _DEVICES, _ORDERED, _UNORDERED,
-    _DISABLED, _MODULE, _CONVENTION, _KEPT, _GLOBALS, _SCOPES, _VJP,
-) = range(16)  # fmt: skip
+    _DISABLED, _MODULE, _CONVENTION, _KEPT, _GLOBALS, _SCOPES, _VJP, _IN_SHARDINGS, _OUT_SHARDINGS,
+) = range(18)  # fmt: skip
 _SHAPE, _DTYPE, _WEAK, _SCOPE = range(4)
 
 
@@ -99,8 +106,6 @@ def _write(b: Any, exported: Exported, vjp_order: int) -> int:
             f"{exported.fun_name} has effects, which cannot be serialized: "
             f"{', '.join(map(str, effects))}"
         )
-    if any(s is not None for s in (*exported.in_shardings_hlo, *exported.out_shardings_hlo)):
-        raise NotImplementedError(f"the shardings of {exported.fun_name} cannot be serialized")
     fields = [
         (_NAME, "ref", b.CreateString(exported.fun_name)),
         (_IN_TREE, "ref", write_tree(b, exported.in_tree)),
@@ -116,6 +121,8 @@ def _write(b: Any, exported: Exported, vjp_order: int) -> int:
         (_GLOBALS, "u8", int(exported.uses_global_constants)),
         (_SCOPES, "ref", _write_scope(b, exported)),
         (_VJP, "ref", vjp),
+        (_IN_SHARDINGS, "ref", write_shardings(b, exported._in_named_shardings)),
+        (_OUT_SHARDINGS, "ref", write_shardings(b, exported._out_named_shardings)),
     ]
     return write_table(b, fields)
 
@@ -219,18 +226,24 @@ def _read(table: Table, trusted: bool) -> Exported:
         damaged("the arguments of main are not among its arguments")
     disabled = tuple(_read_check(t) for t in table.strings(_DISABLED))
     module = table.blob(_MODULE) or b""
-    _check_module(module, trusted, platforms, [in_avals[i] for i in kept_args], out_avals, disabled)
+    nr_devices = max(1, table.number(_DEVICES, "u32", 1))
+    shardings = [
+        read_shardings(table.tables(field), avals, nr_devices)
+        for field, avals in ((_IN_SHARDINGS, in_avals), (_OUT_SHARDINGS, out_avals))
+    ]
+    main_avals = [in_avals[i] for i in kept_args]
+    _check_module(module, trusted, platforms, main_avals, out_avals, disabled, nr_devices)
     return Exported(
         fun_name=table.string(_NAME),
         in_tree=in_tree,
         in_avals=in_avals,
         out_tree=out_tree,
         out_avals=out_avals,
-        _in_named_shardings=(None,) * len(in_avals),
-        _out_named_shardings=(None,) * len(out_avals),
+        _in_named_shardings=shardings[0],
+        _out_named_shardings=shardings[1],
         in_shardings_hlo=(None,) * len(in_avals),
         out_shardings_hlo=(None,) * len(out_avals),
-        nr_devices=max(1, table.number(_DEVICES, "u32", 1)),
+        nr_devices=nr_devices,
         platforms=platforms,
         ordered_effects=(),
         unordered_effects=(),
@@ -311,7 +324,12 @@ def _read_dtype(name: str) -> Any:
     return dtype
 
 
-def _check_module(data: bytes, trusted: bool, platforms, in_avals, out_avals, disabled) -> None:
+def _check_module(
+    data: bytes, trusted: bool, platforms, in_avals, out_avals, disabled, nr_devices: int
+) -> None:
     if len(platforms) > 1:
         in_avals = [ShapedArray((), np.dtype(np.int32)), *in_avals]
-    check_portable(data, in_avals, out_avals, allowed=allowed_calls(disabled), trusted=trusted)
+    check_portable(
+        data, in_avals, out_avals, allowed=allowed_calls(disabled), trusted=trusted,
+        nr_devices=nr_devices,
+    )  # fmt: skip

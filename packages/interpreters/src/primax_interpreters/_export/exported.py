@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import custom_vjp, tree_util, typeof
 from primax_core.extend import ShapedArray, dtypes
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
+from primax_core.extend.placements import is_placed, unplaced
 from primax_core.extend.portable_modules import PortableProgram, call_exported_p, text_of
 from primax_core.extend.runtime import api_boundary, state, structure_differences
 from primax_core.extend.traces import Tracer
@@ -29,8 +30,8 @@ class Exported:
       fun_name: the function's name.
       in_tree, in_avals: structure of ``(args, kwargs)``, and avals of the leaves.
       out_tree, out_avals: structure of the result, and avals of its leaves.
-      in_shardings_hlo, out_shardings_hlo: shardings of arguments and results; ``None`` if not
-        specified.
+      in_shardings_hlo, out_shardings_hlo: ``None`` for each argument and result: shardings are
+        in the module, and `in_shardings_jax` and `out_shardings_jax` give them.
       nr_devices: the number of devices of the function.
       platforms: the platforms on which it can be called.
       ordered_effects, unordered_effects: its side effects.
@@ -78,12 +79,22 @@ class Exported:
         return text_of(self.mlir_module_serialized)
 
     def in_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """Shardings of the arguments on a mesh; ``None`` if not specified."""
-        return self._in_named_shardings
+        """Shardings of the arguments on a mesh; ``None`` if not specified.
+
+        Raises:
+          ValueError: if the mesh has other axes than the one of the export.
+          TypeError: if it is no mesh.
+        """
+        return _over(self._in_named_shardings, mesh)
 
     def out_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """Shardings of the results on a mesh; ``None`` if not specified."""
-        return self._out_named_shardings
+        """Shardings of the results on a mesh; ``None`` if not specified.
+
+        Raises:
+          ValueError: if the mesh has other axes than the one of the export.
+          TypeError: if it is no mesh.
+        """
+        return _over(self._out_named_shardings, mesh)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The function as bytes, for `deserialize`.
@@ -208,10 +219,24 @@ class Exported:
                         f"Shape mismatch for {self._argument(i)}.shape[{axis}] (expected same "
                         f"constant): expected {aval.shape} and called with {got.shape}"
                     )
-        if not self._program.polymorphic:
-            return tuple(self.out_avals)
-        variables = self._program.dimension_values([a.shape for a in avals], self._argument)
-        return tuple([_with_sizes(a, variables) for a in self.out_avals])
+        results = tuple(self.out_avals)
+        if self._program.polymorphic:
+            variables = self._program.dimension_values([a.shape for a in avals], self._argument)
+            results = tuple([_with_sizes(a, variables) for a in results])
+        return self._placed(avals, results)
+
+    def _placed(self, avals: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Avals of the results over the mesh in the types of the arguments."""
+        if not any(map(is_placed, (*avals, *results))):
+            return results
+        meshes = [a.placement.sharding.mesh for a in avals if is_placed(a)]
+        placed = []
+        for aval, described in zip(results, self._out_named_shardings):
+            placement = unplaced
+            if meshes and described is not None and described.fits(meshes[0]):
+                placement = described.over(meshes[0])._placement(aval.ndim)
+            placed.append(aval.update(placement=placement))
+        return tuple(placed)
 
     def _argument(self, i: int) -> str:
         """Name of an argument in messages: ``args[0]['w']``."""
@@ -235,6 +260,10 @@ class Exported:
             f"function '{self.fun_name}' was exported, but they have the following structural "
             "differences:\n" + "\n".join(lines)
         )
+
+
+def _over(shardings: Sequence[Any], mesh: Any) -> tuple[Any, ...]:
+    return tuple([None if s is None else s.over(mesh) for s in shardings])
 
 
 def _as_zeros(ct: Any, aval: ShapedArray) -> Any:

@@ -97,9 +97,14 @@ def export_traced(
     platforms: tuple[str, ...],
     disabled: tuple[DisabledSafetyCheck, ...] = (),
     overrides: dict[Any, Any] | None = None,
+    everywhere: Any = None,
 ) -> Exported:
-    """Export a traced function."""
-    lowered = lower_portable(traced, platforms, overrides)
+    """Export a traced function.
+
+    Args:
+      everywhere: a sharding over its devices, if the function does not determine them.
+    """
+    lowered = lower_portable(traced, platforms, overrides, everywhere)
     _check_exportable(lowered, disabled)
     jaxpr = traced.jaxpr
     avals = tuple(tree_util.tree_leaves(traced.in_avals))
@@ -111,11 +116,11 @@ def export_traced(
         in_avals=avals,
         out_tree=traced.out_tree,
         out_avals=tuple(jaxpr.out_avals),
-        _in_named_shardings=(None,) * len(avals),
-        _out_named_shardings=(None,) * len(jaxpr.outvars),
+        _in_named_shardings=lowered.in_shardings or (None,) * len(avals),
+        _out_named_shardings=lowered.out_shardings or (None,) * len(jaxpr.outvars),
         in_shardings_hlo=(None,) * len(avals),
         out_shardings_hlo=(None,) * len(jaxpr.outvars),
-        nr_devices=1,
+        nr_devices=lowered.nr_devices,
         platforms=platforms,
         ordered_effects=tuple(e for e in effects if e.ordered),
         unordered_effects=tuple(e for e in effects if not e.ordered),
@@ -124,7 +129,7 @@ def export_traced(
         calling_convention_version=maximum_supported_calling_convention_version,
         module_kept_var_idx=lowered.kept_args,
         uses_global_constants=uses_globals,
-        _get_vjp=lambda exported: _export_vjp(jaxpr, exported, overrides),
+        _get_vjp=lambda exported: _export_vjp(jaxpr, exported, overrides, lowered),
     )
 
 
@@ -148,7 +153,9 @@ def _check_exportable(lowered: LoweredModule, disabled: Sequence[DisabledSafetyC
         )
 
 
-def _export_vjp(jaxpr: Jaxpr, exported: Exported, overrides: dict[Any, Any] | None) -> Exported:
+def _export_vjp(
+    jaxpr: Jaxpr, exported: Exported, overrides: dict[Any, Any] | None, lowered: LoweredModule
+) -> Exported:
     n = len(exported.in_avals)
 
     def fun_vjp(*args_and_cts: Any) -> Any:
@@ -157,9 +164,17 @@ def _export_vjp(jaxpr: Jaxpr, exported: Exported, overrides: dict[Any, Any] | No
         return back(list(cts))
 
     cts = [a.tangent_aval() for a in exported.out_avals]
+    avals = (*exported.in_avals, *cts)
+    options: dict[str, Any] = {}
+    shardings: list[Any] = [None] * len(avals)
+    if lowered.shardings is not None:
+        ins, outs = lowered.shardings
+        shardings = [*ins, *outs]
+        options["out_shardings"] = tuple(ins)
     args = [
-        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-        for a in (*exported.in_avals, *cts)
+        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+        for a, s in zip(avals, shardings)
     ]
     disabled = tuple(exported.disabled_safety_checks)
-    return export_traced(jit(fun_vjp).trace(*args), exported.platforms, disabled, overrides)
+    traced = jit(fun_vjp, **options).trace(*args)
+    return export_traced(traced, exported.platforms, disabled, overrides, lowered.everywhere)
