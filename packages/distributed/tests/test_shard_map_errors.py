@@ -95,6 +95,25 @@ def test_other_errors(mesh):
         )(X)  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "divide",
+    [pc.device_put, lax.with_sharding_constraint, lambda x, s: pc.jit(same, out_shardings=s)(x)],
+    ids=["device_put", "with_sharding_constraint", "jit"],
+)
+def test_divisions_along_manual_axes(mesh, divide):
+    def along(name):
+        sharding = pd.NamedSharding(mesh, P(None, name))
+        of_one = shard_map(
+            lambda x: divide(x, sharding), mesh=mesh, in_specs=P("x"), out_specs=P("x"),
+            axis_names={"x"},
+        )  # fmt: skip
+        return pc.jit(of_one)(X)
+
+    assert np.array_equal(along("y"), X)
+    with pytest.raises(ValueError, match=r"divides along 'x', but inside of shard_map over this"):
+        along("x")
+
+
 def test_carries_whose_types_differ(mesh):
     def f(x):
         return lax.scan(lambda c, _: (c * jnp.sum(x), None), np.float32(1), None, length=2)[0][None]

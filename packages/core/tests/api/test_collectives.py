@@ -168,6 +168,20 @@ def test_inside_jit_scan_and_cond():
         ),
         (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "sources must be unique"),
         (lambda x: lax.ppermute(x, "i", [(0, 7)]), ValueError, r"lie in \[0, 3\)"),
+        (lambda x: lax.ppermute(x, "i", 3), TypeError, "a list of pairs .*, got 3"),
+        (lambda x: lax.psum(x, ("i", "i")), ValueError, "names an axis twice"),
+        (lambda x: lax.all_gather(x, "i", axis=5), ValueError, "all_gather axis 5 is out of bounds"),
+        (
+            lambda x: lax.psum_scatter(x, "i", scatter_dimension=1),
+            ValueError,
+            "scatter_dimension 1 is out of bounds",
+        ),
+        (lambda x: lax.all_to_all(x, "i", 2, 0), ValueError, "split_axis 2 is out of bounds"),
+        (
+            lambda x: lax.all_to_all(lax.all_gather(x, "i"), "i", 0, 9),
+            ValueError,
+            "concat_axis 9 is out of bounds",
+        ),
         (lambda x: lax.pshuffle(x, "i", [2, 0, 0]), ValueError, "does not represent a permutation"),
     ],
 )

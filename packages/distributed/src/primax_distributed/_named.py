@@ -17,7 +17,7 @@ from ._explicit import spec_of
 from ._interning import Interned
 from ._mesh import AbstractMesh, AxisType, Mesh
 from ._mesh_of_tiling import mesh_and_spec
-from ._named_checks import check_spec, checked_memory_kind
+from ._named_checks import check_not_manual, check_spec, checked_memory_kind
 from ._placement_text import placement_text
 from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
 from ._shardy_text import sharding_text
@@ -239,6 +239,9 @@ class NamedSharding(Sharding):
 
     def _applied(self, fun: Callable[..., Any], *operands: Any) -> Any:
         return reshard_to(fun(*map(without_explicit_axes, operands)), self)
+
+    def _check_axes(self, what: str) -> None:
+        check_not_manual(what, self.spec)
 
     def _check_constraint(self, aval: Any) -> bool:
         if not self.mesh.are_all_axes_explicit:

@@ -9,6 +9,7 @@ from primax_core import Device
 from primax_core.extend.runtime import SingleDeviceSharding
 
 from ._mesh import AbstractMesh, AxisType, Mesh
+from ._mesh_options import current_abstract_mesh
 from ._spec import PartitionSpec
 
 _MEMORY_KINDS: Final = ("device", "pinned_host", "unpinned_host")
@@ -39,6 +40,18 @@ def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
         raise ValueError(
             f"{spec} has an unconstrained entry, but no axis of {mesh} has the type Auto, along "
             "which the compiler could divide it: use None or the name of an axis"
+        )
+
+
+def check_not_manual(what: str, spec: PartitionSpec) -> None:
+    """Raise ``ValueError`` if a spec names axes that are manual in this context."""
+    mesh = current_abstract_mesh.value
+    manual = {*mesh.manual_axes} if mesh is not None else ()
+    if names := [name for name in spec.names if name in manual]:
+        raise ValueError(
+            f"{what}: {spec} divides along {_list(names)}, but inside of shard_map over this axis "
+            "each device has its own part of an array. Leave the axis out of the spec; to divide "
+            "values in another way, use a collective such as lax.all_to_all, or several shard_maps"
         )
 
 

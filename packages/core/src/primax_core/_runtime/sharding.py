@@ -135,6 +135,9 @@ class Sharding(ABC):
         """Raise an error if `with_sharding_constraint` may not give it to a value of a type."""
         return True
 
+    def _check_axes(self, what: str) -> None:
+        """Raise an error if it divides along axes of a mesh that are manual in this context."""
+
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""
         return self._devices, self.memory_kind, None, self._hlo_sharding(ndim)

@@ -82,7 +82,8 @@ def axis_size_in_scope(name: Any) -> int:
         bound = ", ".join(map(str, axis_env.sizes)) or "none"
         raise NameError(
             f"Found an unbound axis name: {name}. Names in scope: {bound}. Bind it with "
-            f"vmap(..., axis_name={name!r}) around the call."
+            f"vmap(..., axis_name={name!r}) around the call, or with shard_map over a mesh that "
+            "has an axis of this name."
         ) from None
 
 

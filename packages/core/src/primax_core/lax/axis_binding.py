@@ -14,7 +14,11 @@ Groups: TypeAlias = Sequence[Sequence[int]] | None
 
 
 def names_of(axis_name: AxisName) -> tuple[Any, ...]:
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    if not isinstance(axis_name, (tuple, list)):
+        return (axis_name,)
+    if len({*axis_name}) != len(axis_name):
+        raise ValueError(f"axis_name {axis_name} names an axis twice: name each axis once")
+    return tuple(axis_name)
 
 
 def axis_size(axis_name: AxisName) -> int:

@@ -40,6 +40,7 @@ from .joining import concatenate
 from .permuting import transpose as transpose_array
 from .reducing import reduce_max, reduce_min, reduce_sum
 from .reshaping import reshape
+from .shapes import canonical_axis
 from .slicing import index_in_dim
 
 psum_p: Final = Primitive("psum", multiple_results=False)
@@ -126,7 +127,12 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     """Permute values by ``(source, destination)`` pairs; other destinations receive zeros."""
-    pairs = tuple((int(s), int(d)) for s, d in perm)
+    try:
+        pairs = tuple([(int(s), int(d)) for s, d in perm])
+    except TypeError:
+        raise TypeError(
+            f"ppermute perm must be a list of pairs (source, destination), got {perm!r}"
+        ) from None
     size = axis_size(axis_name)
     for part, what in (([s for s, _ in pairs], "sources"), ([d for _, d in pairs], "destinations")):
         if len(set(part)) != len(part):
@@ -179,16 +185,17 @@ def all_gather(
 
     def one(v):
         rank = typeof(v).ndim + (0 if tiled else 1)
+        dim = canonical_axis(axis, rank, "all_gather axis")
         if not are_joint(names):
             from . import several_axes
 
             return several_axes.all_gather(
                 lambda x, name, a, tiled: all_gather(x, name, axis=a, tiled=tiled, to=to),
-                v, names, axis % rank if rank else 0, tiled,
+                v, names, dim, tiled,
             )  # fmt: skip
         return bind(
-            all_gather_p, (v,), names, to, all_gather_dimension=axis % rank if rank else 0,
-            axis_index_groups=groups, axis_size=size, tiled=tiled,
+            all_gather_p, (v,), names, to, all_gather_dimension=dim, axis_index_groups=groups,
+            axis_size=size, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
@@ -206,28 +213,27 @@ def all_to_all(
 
     def one(v):
         aval = typeof(v)
-        if tiled and aval.shape[split_axis] % size:
+        split = canonical_axis(split_axis, aval.ndim, "all_to_all split_axis")
+        concat = canonical_axis(concat_axis, aval.ndim, "all_to_all concat_axis")
+        if tiled and aval.shape[split] % size:
             raise ValueError(
-                f"The size of all_to_all split_axis ({aval.shape[split_axis]}) has to be divisible "
+                f"The size of all_to_all split_axis ({aval.shape[split]}) has to be divisible "
                 f"by the size of the named axis {axis_name} ({size})"
             )
-        if not tiled and aval.shape[split_axis] != size:
+        if not tiled and aval.shape[split] != size:
             raise ValueError(
                 "all_to_all requires the size of the mapped axis axis_name to equal "
-                f"x.shape[split_axis], but they are {size} and {aval.shape[split_axis]} "
-                "respectively."
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split]} respectively."
             )
         if not are_joint(names):
             from . import several_axes
 
             return several_axes.all_to_all(
-                all_to_all, v, names, [axis_size(n) for n in names], split_axis % aval.ndim,
-                concat_axis % aval.ndim, tiled,
+                all_to_all, v, names, [axis_size(n) for n in names], split, concat, tiled,
             )  # fmt: skip
         return bind(
-            all_to_all_p, (v,), names, split_axis=split_axis % aval.ndim,
-            concat_axis=concat_axis % aval.ndim, axis_index_groups=groups, axis_size=size,
-            tiled=tiled,
+            all_to_all_p, (v,), names, split_axis=split, concat_axis=concat,
+            axis_index_groups=groups, axis_size=size, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)
@@ -249,10 +255,12 @@ def psum_scatter(
     size = size if groups is None else len(groups[0])
 
     def one(v):
-        n = typeof(v).shape[scatter_dimension]
+        shape = typeof(v).shape
+        dim = canonical_axis(scatter_dimension, len(shape), "psum_scatter scatter_dimension")
+        n = shape[dim]
         if n % size if tiled else n != size:
             raise ValueError(
-                f"psum_scatter: axis {scatter_dimension} of size {n} cannot be divided over the "
+                f"psum_scatter: axis {dim} of size {n} cannot be divided over the "
                 f"named axis {axis_name} of size {size}"
             )
         if not are_joint(names):
@@ -260,11 +268,11 @@ def psum_scatter(
 
             return several_axes.psum_scatter(
                 lambda x, name, d, tiled: psum_scatter(x, name, scatter_dimension=d, tiled=tiled),
-                v, names, [axis_size(n) for n in names], scatter_dimension % typeof(v).ndim, tiled,
+                v, names, [axis_size(n) for n in names], dim, tiled,
             )  # fmt: skip
         return bind(
             reduce_scatter_p, (v,), names, axis_index_groups=groups, axis_size=size,
-            scatter_dimension=scatter_dimension % typeof(v).ndim, tiled=tiled,
+            scatter_dimension=dim, tiled=tiled,
         )  # fmt: skip
 
     return pytree.tree_map(one, x)

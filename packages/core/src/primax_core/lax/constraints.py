@@ -57,6 +57,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 f"{s!r} of type {type(s)}"
             )
     for leaf, s in zip(leaves, leaf_shardings):
+        s._check_axes("with_sharding_constraint")
         s._check_constraint(typeof(leaf))
     outs = [
         sharding_constraint_p.bind(v, sharding=s, unconstrained_dims=frozenset())

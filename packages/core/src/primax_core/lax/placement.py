@@ -38,6 +38,10 @@ def place(
     Transformations treat this as an ordinary operation. When compiled it is the identity, because
     an executable runs on the devices of its arguments.
     """
+    for d in devices:
+        target = d.sharding if isinstance(d, Format) else d
+        if isinstance(target, Sharding):
+            target._check_axes("device_put")
     return device_put_p.bind(
         *operands,
         devices=tuple(devices),
