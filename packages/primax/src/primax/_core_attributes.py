@@ -89,7 +89,18 @@ def _own_devices(self: Sharding) -> tuple[Any, ...]:
     return tuple([d for d in self._devices if d in own])
 
 
-add_attributes(Sharding, _addressable_device_assignment=property(_own_devices))
+def _in_order(self: Sharding) -> tuple[Any, ...]:
+    """The devices in the order of the parts."""
+    devices: tuple[Any, ...] = self._devices
+    return devices
+
+
+add_attributes(
+    Sharding,
+    _addressable_device_assignment=property(_own_devices),
+    _device_assignment=property(_in_order),
+    _internal_device_list=property(_in_order),
+)
 add_attributes(type(typeof(1.0).sharding), mesh=_NoMesh(), spec=property(_spec))
 add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)
 
