@@ -192,7 +192,7 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
         session,
         *EVERYTHING,
         python=python,
-        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", *versions],
+        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", *versions],
     )
     install_oracle(session, python)
     examples = [

@@ -82,6 +82,17 @@ def test_names_of_several_devices_are_those_of_the_wheel() -> None:
     assert primax.typeof(1.0).sharding.spec is primax.P()
 
 
+def test_shardings_of_types_without_one_have_an_entry_for_each_axis() -> None:
+    mesh = primax.sharding.AbstractMesh((2, 4), ("a", "b"))
+    aval = primax.core.ShapedArray((3, 2), "float32")
+    assert aval.sharding.spec is primax.P(None, None) and aval.sharding.mesh.empty
+    with primax.sharding.use_abstract_mesh(mesh):
+        assert aval.sharding is primax.NamedSharding(mesh, primax.P(None, None))
+        assert primax.core.ShapedArray((3, 2), "float32", sharding=aval.sharding) is aval
+    changed = aval.sharding.update(spec=primax.P(None))
+    assert primax.core.ShapedArray((2,), "float32", sharding=changed).update(shape=(3, 2)) is aval
+
+
 PRIVATE = """
 import primax.as_jax
 primax.as_jax.install()

@@ -83,6 +83,8 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
     Script("lineax_solves", "lineax", rtol=1e-4, atol=1e-5),
     Script("optimistix_solvers", "optimistix", rtol=1e-3, atol=1e-4),
     Script("jaxtyping_shapes", "jaxtyping", rtol=0.0, atol=0.0),
+    Script("flax_sharded", "flax", rtol=1e-3, atol=1e-4),
+    Script("orbax_sharded", "orbax-checkpoint", rtol=1e-3, atol=1e-5),
     Script("einops_shapes", "einops", rtol=1e-6, atol=1e-6),
 )
 

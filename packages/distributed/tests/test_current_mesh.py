@@ -7,11 +7,13 @@ import threading
 import numpy as np
 import pytest
 
-from primax_core import devices, grad, jit, make_jaxpr, vmap
+from primax_core import device_put, devices, grad, jit, lax, make_jaxpr, vmap
 from primax_distributed import (
     AbstractMesh,
     AxisType,
     Mesh,
+    NamedSharding,
+    PartitionSpec,
     entered_mesh,
     get_abstract_mesh,
     get_mesh,
@@ -154,3 +156,20 @@ def test_errors(call, text):
 def test_types_of_axes():
     with set_mesh(MESH.update(axis_types=(AxisType.Auto, AxisType.Explicit))):
         assert get_abstract_mesh().explicit_axes == ("y",)
+
+
+def test_constraints_of_concrete_arrays_over_an_abstract_mesh():
+    mesh = make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    sharding = NamedSharding(mesh.abstract_mesh, PartitionSpec("x"))
+    concrete = NamedSharding(mesh, PartitionSpec("x"))
+    x = np.arange(8.0, dtype=np.float32)
+    with set_mesh(mesh):
+        y = lax.with_sharding_constraint(x, sharding)
+        batch = vmap(lambda x: lax.with_sharding_constraint(x, sharding))(np.stack([x, x]))
+    assert y.sharding is concrete and batch.sharding.spec == PartitionSpec(None, "x")
+    assert_close(y, x)
+    other = device_put(x, NamedSharding(mesh, PartitionSpec("y")))
+    assert lax.with_sharding_constraint(other, sharding).sharding is concrete
+    for value in (x, device_put(x, NamedSharding(LINE, PartitionSpec("i")))):
+        with pytest.raises(ValueError, match="mesh is abstract, and neither the array"):
+            lax.with_sharding_constraint(value, sharding)

@@ -17,6 +17,7 @@ from ._explicit import spec_of
 from ._interning import Interned
 from ._mesh import AbstractMesh, AxisType, Mesh
 from ._mesh_of_tiling import mesh_and_spec
+from ._mesh_options import current_mesh
 from ._named_checks import check_not_manual, check_spec, checked_memory_kind
 from ._placement_text import placement_text
 from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
@@ -99,6 +100,17 @@ class NamedSharding(Sharding):
     @property
     def _is_abstract(self) -> bool:
         return isinstance(self.mesh, AbstractMesh)
+
+    def _over_devices_of(self, array: Sharding) -> Sharding:
+        of_array = array.mesh if isinstance(array, NamedSharding) else None
+        for mesh in (of_array, current_mesh.value):
+            if isinstance(mesh, Mesh) and mesh.shape_tuple == self.mesh.shape_tuple:
+                return self.update(mesh=mesh)
+        raise ValueError(
+            f"with_sharding_constraint of a concrete array: {self} has no devices, because its "
+            f"mesh is abstract, and neither the array, with {array}, nor set_mesh gives a mesh of "
+            "these axes. Use a sharding over a Mesh, or call it in `with set_mesh(mesh):`"
+        )
 
     @property
     def _device_assignment(self) -> tuple[Device, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax_core import Inline, vjp
 from primax_core.extend import Jaxpr, ShapedArray, typeof
-from primax_core.extend.facade import SourceInfo, add_attributes
+from primax_core.extend.facade import SourceInfo, add_attributes, describe_unplaced
 from primax_core.extend.runtime import Sharding
 
 
@@ -89,8 +89,35 @@ def _own_devices(self: Sharding) -> tuple[Any, ...]:
     return tuple([d for d in self._devices if d in own])
 
 
-add_attributes(Sharding, _addressable_device_assignment=property(_own_devices))
-add_attributes(type(typeof(1.0).sharding), mesh=_NoMesh(), spec=property(_spec))
+def _in_order(self: Sharding) -> tuple[Any, ...]:
+    """The devices in the order of the parts."""
+    devices: tuple[Any, ...] = self._devices
+    return devices
+
+
+add_attributes(
+    Sharding,
+    _addressable_device_assignment=property(_own_devices),
+    _device_assignment=property(_in_order),
+    _internal_device_list=property(_in_order),
+)
+_unplaced = typeof(1.0).sharding
+
+
+def _sharding_of_unplaced(ndim: int) -> Any:
+    """A sharding over the axes of the current mesh that divides no axis."""
+    from . import _several_devices
+
+    if not _several_devices.is_installed():
+        return _unplaced
+    named = _several_devices.of_wheel("primax", "NamedSharding")
+    spec = _several_devices.of_wheel("primax", "PartitionSpec")
+    mesh = _several_devices.of_wheel("primax", "get_abstract_mesh")
+    return named(mesh(), spec(*[None] * ndim))
+
+
+describe_unplaced(_sharding_of_unplaced)
+add_attributes(type(_unplaced), mesh=_NoMesh(), spec=property(_spec))
 add_attributes(Inline, JAX_EARLY=Inline.TRACING, JAX_LATE=Inline.LOWERING)
 
 

@@ -38,6 +38,8 @@ _WITHOUT_WHEEL = ("AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec")
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "__all__":  # read by ``from jax.sharding import *``
+        return [n for n in __dir__() if not n.startswith("_") and n != "annotations"]
     if name not in _several_devices.OF_SHARDING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _WITHOUT_WHEEL and not _several_devices.is_installed():

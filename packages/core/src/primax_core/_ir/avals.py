@@ -75,8 +75,11 @@ class ShapedArray:
 
     @property
     def sharding(self) -> Any:
-        """The sharding that the placement gives; :data:`unplaced` without one."""
-        return self.placement.sharding
+        """The sharding that the placement gives; without one, see ``describe_unplaced``."""
+        placement = self.placement
+        if placement is unplaced and unplaced.of_rank is not None:
+            return unplaced.of_rank(len(self.shape))
+        return placement.sharding
 
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some fields changed.

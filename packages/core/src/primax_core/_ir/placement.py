@@ -6,7 +6,7 @@ Those that do are in ``placed_types``, which is loaded with the first of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 Casts = Sequence["Callable[[Any], Any] | None"]
 """For each operand a function that it passes before the operation, or ``None``."""
@@ -18,6 +18,8 @@ class Unplaced:
     __slots__ = ()
 
     is_fully_replicated = True
+
+    of_rank: ClassVar[Callable[[int], Any] | None] = None
 
     @property
     def sharding(self) -> Unplaced:
@@ -40,6 +42,15 @@ class Unplaced:
 
 
 unplaced: Final = Unplaced()
+
+
+def describe_unplaced(sharding_of: Callable[[int], Any] | None) -> None:
+    """Set what ``ShapedArray.sharding`` returns for types that are not placed.
+
+    Args:
+      sharding_of: from a number of axes to an object; ``None`` for :data:`unplaced`.
+    """
+    Unplaced.of_rank = None if sharding_of is None else staticmethod(sharding_of)
 
 
 def is_placed(aval: Any) -> bool:

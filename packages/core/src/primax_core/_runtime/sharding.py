@@ -85,6 +85,14 @@ class Sharding(ABC):
         """True for a sharding over a mesh without devices: it describes a type."""
         return False
 
+    def _over_devices_of(self, array: Sharding) -> Sharding:
+        """If this is abstract, the sharding for a concrete array with a sharding.
+
+        Raises:
+          ValueError: if neither the array nor the context gives the devices.
+        """
+        return self
+
     def _replicated(self) -> Sharding:
         """The sharding with the whole array on each of the same devices."""
         return self

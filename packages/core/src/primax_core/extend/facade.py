@@ -21,6 +21,7 @@ _HOMES: Final = {
     "BRACKETS": "_ir.name_stack",
     "LoweringContext": "_lower.module",
     "context": "_lower.context",
+    "describe_unplaced": "_ir.placement",
     "deserialize_portable_artifact": "_lower.portable",
     "hlo_to_stablehlo": "_lower.portable",
     "joined": "_ir.name_stack",

@@ -84,6 +84,8 @@ def _devices(eqn):
 
 @sharding_constraint_p.rule(impl)
 def _impl(x, *, sharding, unconstrained_dims):
+    if sharding._is_abstract:
+        sharding = sharding._over_devices_of(getattr(x, "sharding", default_sharding()))
     return moved(x, sharding, ArrayCopySemantics.REUSE_INPUT)
 
 

@@ -42,5 +42,9 @@ class Jax(ModuleType):
         self.__dict__[name] = value
         return value
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its name, as cloudpickle does modules of exactly ``ModuleType``."""
+        return import_module, (self.__name__,)
+
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *dir(primax), *OWN_MODULES})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from . import array_serialization as array_serialization
     from . import checkify as checkify
+    from . import colocated_python as colocated_python
     from . import compilation_cache as compilation_cache
     from . import custom_partitioning as custom_partitioning
     from . import hijax as hijax
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from . import xla_metadata as xla_metadata
 
 _OWN = (
-    "array_serialization", "checkify", "compilation_cache", "custom_partitioning", "hijax", "jet",
+    "array_serialization", "checkify", "colocated_python", "compilation_cache",
+    "custom_partitioning", "hijax", "jet",
     "mesh_utils", "multihost_utils", "pjit", "random", "shard_map", "sparse", "topologies",
     "xla_metadata",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any as _Any
 
 from primax_core.extend import facade as _facade
 from primax_core.extend import lowering as _lowering
+from primax_core.extend.placements import is_placed as _is_placed
 
 from ... import _aliases
 
@@ -37,12 +38,11 @@ _aliases.install({f"{__name__}.{name}": f"jaxlib.mlir.{name}" for name in _OF_JA
 
 
 def lower_with_sharding_in_types(ctx: _Any, op: _Any, aval: _Any) -> _Any:
-    """Return ``op`` unchanged: types do not contain shardings in this version."""
-    sharding = getattr(aval, "sharding", None)
-    if sharding is not None and len(getattr(sharding, "device_set", ())) > 1:
+    """Return ``op`` unchanged if the type says nothing of the division over devices."""
+    if _is_placed(aval):
         raise NotImplementedError(
-            f"{aval} has a sharding in its type, which is not supported: this version computes on "
-            "one device at a time"
+            f"{aval} has a sharding in its type, which the lowering rules of this module do not "
+            "add to operations: use primax.lax.with_sharding_constraint"
         )
     return op
 
