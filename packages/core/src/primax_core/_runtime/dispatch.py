@@ -229,6 +229,8 @@ def as_operand(x: Any) -> ArrayImpl:
             if x == x:
                 _scalars[key] = array
         return array
+    if isinstance(x, ArrayImpl):  # a part that was not read yet
+        return x
     aval = typeof(x)
     if kind is complex or not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)
