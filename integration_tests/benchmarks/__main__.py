@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from . import features, loops, micro, process, report, training
+from . import features, loops, micro, process, report, several_devices, training
 from .case import Case
 
 MODULES = {
@@ -29,6 +29,7 @@ MODULES = {
     "features": features.CASES,
     "loops": loops.CASES,
     "training": training.CASES,
+    "several_devices": several_devices.CASES,
 }
 
 
@@ -48,6 +49,8 @@ def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, A
     """Measure one group for one library in a separate process."""
     command = [sys.executable, "-m", f"{__package__}.worker", module, group, library]
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    if module == "several_devices":
+        env |= {f"{p}_NUM_CPU_DEVICES": str(several_devices.DEVICES) for p in ("JAX", "PRIMAX")}
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     except subprocess.TimeoutExpired:

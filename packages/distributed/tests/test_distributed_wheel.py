@@ -43,3 +43,17 @@ def test_errors_show_the_callers_line() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ValueError: P('z',) contains 'z'" in done.stderr
+
+
+def test_import_loads_nothing_that_only_some_programs_need() -> None:
+    code = (
+        "import sys, primax_distributed\n"
+        "later = ['_arrays', '_explicit_rules', '_mesh_of_tiling', '_shard_map', 'mesh_utils']\n"
+        "later = {f'primax_distributed.{name}' for name in later}\n"
+        "later |= {'primax_core._lower.compile', 'primax_core._runtime.assembly'}\n"
+        "assert not later & {*sys.modules}, later & {*sys.modules}\n"
+        "assert not [m for m in sys.modules if m.startswith('primax_core.lax.linalg.')]\n"
+        "assert primax_distributed.mesh_utils.create_device_mesh\n"
+        "assert {'mesh_utils', 'make_array_from_callback'} <= {*dir(primax_distributed)}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

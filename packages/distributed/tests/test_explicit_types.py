@@ -290,3 +290,15 @@ def test_without_a_mesh_in_effect():
         inside = A + 1
     outside = A + 1
     assert typeof(inside) is typeof(outside) and inside.sharding == outside.sharding
+
+
+def test_functions_of_linear_algebra_have_their_rules():
+    from primax_distributed import _explicit_rules
+
+    for name in _explicit_rules._RANKS:
+        primitive = getattr(lax.linalg, f"{name}_p", None)
+        if primitive is not None:
+            assert primitive.name == name and _explicit_rules.rule_of(primitive) is not None
+    stranger = Primitive("cholesky")
+    assert _explicit_rules.rule_of(stranger) is None
+    assert _explicit_rules.rule_of(lax.add_p) is None

@@ -4,15 +4,27 @@ import copy
 import gc
 import itertools
 import pickle
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from primax_core import ShapeDtypeStruct, grad, jit, lax, vmap
+from primax_core import (
+    ShapeDtypeStruct,
+    grad,
+    jit,
+    lax,
+    live_arrays,
+    new_ref,
+    pure_callback,
+    vmap,
+)
 from primax_core._api.saved_executables import deserialize_and_load, serialize
 from primax_core._api.transfer import device_get, device_put
 from primax_core._base.config import default_placement
+from primax_core._runtime.array import ArrayImpl
 from primax_core._runtime.devices import devices
 from primax_core._runtime.sharding import SingleDeviceSharding
 from primax_core._runtime.tiled_sharding import TiledSharding
@@ -84,6 +96,131 @@ def test_parts_stay_valid_after_the_array_is_deleted():
     del x
     gc.collect()
     assert np.array_equal(part, X[2:]) and np.array_equal(view, X[:2])
+
+
+def unread(array):
+    """Return True if an array is a part that shares the buffer of the whole array."""
+    return type(array) is not ArrayImpl
+
+
+def test_parts_are_read_on_first_use():
+    x = jit(lambda x: x * 2)(device_put(X, ROWS))
+    parts = [s.data for s in x.addressable_shards]
+    assert all(map(unread, parts)) and parts[1] is x.addressable_data(1)
+    assert all(isinstance(p, ArrayImpl) and type(p).__name__ == "ArrayImpl" for p in parts)
+    part = parts[2]
+    assert part.block_until_ready() is part and part.is_ready() and not part.is_deleted()
+    assert part.shape == (2, 8) and part.committed and part.devices() == {devices()[2]}
+    assert np.array_equal(part, 2 * X[2:]) and part.item(0) == 32.0
+    assert not np.asarray(part).flags.writeable
+    assert any(part is a for a in live_arrays()) and unread(part)
+    assert np.array_equal(part + 1, 2 * X[2:] + 1) and not unread(part)
+    assert x.addressable_data(2) is part
+    with pytest.raises(IndexError, match="list index out of range"):
+        x.addressable_data(4)
+
+
+def with_unread_part(use):
+    x = device_put(X, ROWS)
+    part = x.addressable_data(3)
+    return use(part), part
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p: p * 2 - p,
+        lambda p: lax.full_like(p, 0) + p,
+        lambda p: jit(lambda q: q)(p),
+        lambda p: jit(lambda q, n: q, static_argnums=1)(p, 3),
+        lambda p: jit(lambda q: q["p"])({"p": p}),
+        lambda p: vmap(lambda row: row + 0)(p),
+        lambda p: grad(lambda q: total_of(q * q) / 2)(p),
+        lambda p: lax.cond(True, lambda q: q, lambda q: q * 2, p),
+        lambda p: new_ref(p)[...],
+        copy.copy,
+        copy.deepcopy,
+        lambda p: p.clone(),
+        lambda p: device_put(p, p.sharding),
+    ],
+)
+def test_operations_on_unread_parts(use):
+    out, part = with_unread_part(use)
+    assert np.array_equal(out, X[2:]) and np.array_equal(part, X[2:])
+    assert out.devices() == {devices()[3]} and out.committed
+
+
+def test_conversions_of_unread_parts():
+    for use in (np.asarray, device_get, pickle.dumps, str, list, np.from_dlpack):
+        with_unread_part(use)
+    out, _ = with_unread_part(lambda p: pickle.loads(pickle.dumps(p)))
+    assert np.array_equal(out, X[2:])
+    out, _ = with_unread_part(np.from_dlpack)
+    assert np.array_equal(out, X[2:])
+    out, part = with_unread_part(lambda p: p.delete())
+    assert part.is_deleted()
+
+
+def test_donation_keeps_the_parts_in_use():
+    x = device_put(X, ROWS)
+    part, shards = x.addressable_data(3), x.addressable_shards
+    _ = x.addressable_data(1)
+    y = jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and np.array_equal(part, X[2:]) and not part.is_deleted()
+    assert np.array_equal(y, X + 1)
+    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[4,8\]"):
+        shards[1].data
+
+
+def test_parts_that_are_not_used_do_not_keep_the_memory():
+    x = device_put(X, ROWS) + 0
+    (x.addressable_data(0) + 1).block_until_ready()
+    taken = weakref.ref(x.addressable_data(0))
+    assert taken() is not None
+    address = np.asarray(x.addressable_data(1)).ctypes.data
+    y = jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert taken() is None and x.is_deleted()
+    assert np.asarray(y.addressable_data(1)).ctypes.data == address
+
+
+def test_unread_parts_of_a_buffer_that_another_array_deletes():
+    x = device_put(X, ROWS)
+    part = x.addressable_data(3)
+    same = device_put(x, ROWS)
+    same.delete()
+    assert x.is_deleted() and part.is_deleted()
+    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[2,8\]"):
+        np.asarray(part)
+    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[2,8\]"):
+        part + 1
+
+
+def test_failed_computations_are_raised_where_parts_are_used():
+    def fail(x):
+        raise ValueError("no values")
+
+    f = jit(lambda x: pure_callback(fail, ShapeDtypeStruct(X.shape, np.float32), x) + x)
+    with pytest.raises(Exception, match="no values"):
+        np.asarray(f(device_put(X, ROWS)).addressable_data(1))
+
+
+def test_parts_in_many_threads():
+    x = jit(lambda x: x + 1)(device_put(X, ROWS))
+    for _ in range(20):
+        x = x + 1
+        part = x.addressable_data(2)
+        with ThreadPoolExecutor(8) as pool:
+            outs = [*pool.map(lambda _, part=part: part * 1, range(16))]
+        assert all(np.array_equal(out, part) for out in outs)
+
+
+def test_reads_of_large_arrays_leave_no_copy():
+    values = np.arange(1 << 18, dtype=np.float32).reshape(512, 512)
+    for where in (ROWS, BLOCKS, REVERSED):
+        x = device_put(values, where) + 0
+        read = np.asarray(x)
+        assert np.array_equal(read, values) and not read.flags.writeable
+        assert read is not np.asarray(x)
 
 
 def test_sizes_must_divide():

@@ -8,10 +8,6 @@ from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 from . import _trusted as _trusted
 from . import _inference as _inference
-from . import mesh_utils as mesh_utils
-from ._arrays import make_array_from_callback as make_array_from_callback
-from ._arrays import make_array_from_process_local_data as make_array_from_process_local_data
-from ._arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from ._current import concrete_mesh as concrete_mesh
 from ._current import entered_mesh as entered_mesh
 from ._current import get_abstract_mesh as get_abstract_mesh
@@ -39,6 +35,12 @@ from primax_core.extend.runtime import Sharding as Sharding
 from primax_core.extend.runtime import SingleDeviceSharding as SingleDeviceSharding
 
 if TYPE_CHECKING:
+    from . import mesh_utils as mesh_utils
+    from ._arrays import make_array_from_callback as make_array_from_callback
+    from ._arrays import make_array_from_process_local_data as make_array_from_process_local_data
+    from ._arrays import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
     from ._explicit_axes import auto_axes as auto_axes
     from ._explicit_axes import explicit_axes as explicit_axes
     from ._explicit_axes import reshard as reshard
@@ -51,6 +53,9 @@ _HOMES = {
     "Infer": "_shard_map_specs",
     "auto_axes": "_explicit_axes",
     "explicit_axes": "_explicit_axes",
+    "make_array_from_callback": "_arrays",
+    "make_array_from_process_local_data": "_arrays",
+    "make_array_from_single_device_arrays": "_arrays",
     "pmap": "_pmap",
     "reshard": "_explicit_axes",
     "shard_map": "_shard_map",
@@ -60,6 +65,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "mesh_utils":
+        return _import_module(f".{name}", __name__)
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
@@ -68,7 +75,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES} - {"TYPE_CHECKING"})
+    return sorted({*globals(), *_HOMES, "mesh_utils"} - {"TYPE_CHECKING"})
 
 
 __version__ = "0.1.0"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from primax_core import lax
+from primax_core.extend import Primitive
 
 from ._explicit import Ambiguous, Names, Sizes, Spec, joined_names, merged, text
 
@@ -18,13 +19,22 @@ Avals = Sequence[Any]
 Params = dict[str, Any]
 Rule = Callable[[Specs, Avals, Avals, Params, Sizes], list[Spec]]
 
-own_rules: Final[dict[Any, Rule]] = {}
+_rules: Final[dict[Any, Rule]] = {}
 
 
-def _rule(*names: str, module: Any = lax) -> Callable[[Rule], Rule]:
+def rule_of(prim: Primitive) -> Rule | None:
+    """The rule of a primitive, if it has one."""
+    rule = _rules.get(prim)
+    if rule is None and prim.name in _RANKS:
+        if prim is getattr(lax.linalg, f"{prim.name}_p", None):
+            rule = _rules[prim] = _linalg(_RANKS[prim.name])
+    return rule
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for name in names:
-            own_rules[getattr(module, f"{name}_p")] = rule
+            _rules[getattr(lax, f"{name}_p")] = rule
         return rule
 
     return register
@@ -284,15 +294,13 @@ def _batches(
     return [(*batch, *((),) * (o.ndim - n)) for o in outs]
 
 
-for _name, _rank in {
+_RANKS: Final = {
     "cholesky": 2, "eigh": 2, "eig": 2, "qr": 2, "geqrf": 2, "geqp3": 2, "svd": 2, "lu": 2,
     "schur": 2, "hessenberg": 2, "tridiagonal": 2, "triangular_solve": 2, "tridiagonal_solve": 1,
     "householder_product": 2, "symmetric_product": 2, "cholesky_update": 2, "ormqr": 2,
     "lu_pivots_to_permutation": 1,
-}.items():  # fmt: skip
-    _primitive = getattr(lax.linalg, f"{_name}_p", None)
-    if _primitive is not None:
-        own_rules[_primitive] = _linalg(_rank)
+}  # fmt: skip
+"""Axes of a matrix or vector in the operands of functions of linear algebra."""
 
 
 @_rule("stack")

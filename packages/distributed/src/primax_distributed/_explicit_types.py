@@ -10,7 +10,6 @@ from primax_core.extend import Primitive
 from primax_core.extend.placements import is_placed, unplaced
 
 from ._explicit import Ambiguous, Spec, check_result, spec_of, specs_by_shardy
-from ._explicit_rules import own_rules
 from ._mesh import AbstractMesh
 from ._placement_errors import ShardingTypeError
 
@@ -41,7 +40,9 @@ def explicit_specs(
     bare = [a.update(placement=unplaced) if is_placed(a) else a for a in in_avals]
     sizes = mesh._sizes
     try:
-        rule = own_rules.get(prim)
+        from ._explicit_rules import rule_of  # loaded on first use: it loads parts of lax
+
+        rule = rule_of(prim)
         if rule is not None:
             specs_of_results = rule(specs, bare, results, params, sizes)
         else:

@@ -18,7 +18,6 @@ from primax_core.extend.runtime import client_of
 
 from ._interning import Immutable, Interned, put
 from ._mesh_options import enter_mesh, exit_mesh
-from .mesh_utils import create_device_mesh
 
 _M = TypeVar("_M", bound="BaseMesh")
 
@@ -633,5 +632,7 @@ def make_mesh(
             f"make_mesh needs {size} devices for axes of sizes {axes.sizes}, but there are "
             f"{len(available)}{hint}"
         )
+    from .mesh_utils import create_device_mesh  # loaded on first use
+
     ordered = create_device_mesh(axes.sizes, available[:size], allow_split_physical_axes=True)
     return Mesh(ordered, axes.names, axes.types)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from primax_core import Device
-from primax_core.extend import typeof
+from primax_core.extend import runtime, typeof
 from primax_core.extend.placements import Placement as PlacementOfTypes, is_placed, unplaced
-from primax_core.extend.runtime import Sharding, SingleDeviceSharding, Tiling, bounded_cache
+from primax_core.extend.runtime import Sharding, SingleDeviceSharding, bounded_cache
 
 from ._axis_casts import cast_manual, difference_of_manual
 from ._explicit import spec_of
 from ._interning import Interned
 from ._mesh import AbstractMesh, AxisType, Mesh
-from ._mesh_of_tiling import mesh_and_spec
 from ._mesh_options import current_mesh
 from ._named_checks import check_not_manual, check_spec, checked_memory_kind
 from ._placement_text import placement_text
 from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
 from ._shardy_text import sharding_text
 from ._spec import UNCONSTRAINED, PartitionSpec, UnreducedKind, checked_kind, entry_of, trimmed
+
+if TYPE_CHECKING:
+    from primax_core.extend.runtime import Tiling
 
 Index = tuple[slice, ...]
 Shape = tuple[int, ...]
@@ -169,7 +171,7 @@ class NamedSharding(Sharding):
             axes = [[position[n] for n in names] for names in self.spec.axes(ndim)]
             unreduced = sorted(position[n] for n in self.spec.unreduced)
             sizes = self.mesh.axis_sizes
-            tiling = self._tilings[ndim] = Tiling.along_mesh(sizes, axes, unreduced)
+            tiling = self._tilings[ndim] = runtime.Tiling.along_mesh(sizes, axes, unreduced)
         return tiling
 
     def _checked_tiles(self, shape: Shape) -> tuple[int, ...]:
@@ -283,6 +285,8 @@ class NamedSharding(Sharding):
         key = (self.mesh, self._memory_kind, tiling.key)
         known: NamedSharding | None = _from_tilings.get(key)
         if known is None:
+            from ._mesh_of_tiling import mesh_and_spec  # loaded on first use
+
             assert isinstance(self.mesh, Mesh)
             mesh, spec = mesh_and_spec(self.mesh, tiling)
             known = _from_tilings[key] = NamedSharding(mesh, spec, memory_kind=self._memory_kind)

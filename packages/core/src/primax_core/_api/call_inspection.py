@@ -96,7 +96,7 @@ def compile_call(
     avals = [cache.aval_of(x, i, in_tree, static_key) for i, x in enumerate(leaves)]
     key = (state.trace_key, axis_env.key, static_key, in_tree, *avals)
     specs = [
-        x._spec if type(x) is ArrayImpl else spec_of(a, default_sharding(), False)
+        x._spec if isinstance(x, ArrayImpl) else spec_of(a, default_sharding(), False)
         for x, a in zip(leaves, avals)
     ]
     known = list(cache.traced)

@@ -127,7 +127,7 @@ def shardings_in(tree: Any) -> list[Sharding]:
 
 def layout_of(x: Any) -> Any:
     """The canonical layout of an argument: an array, its type, or another value."""
-    if type(x) is ArrayImpl:
+    if isinstance(x, ArrayImpl):
         return x._spec.layout
     if type(x) is ShapeDtypeStruct and x._layout is not None:
         return canonical(x._layout, x.shape)
@@ -140,7 +140,7 @@ def _layout(requested: Any, aval: ShapedArray) -> Any:
 
 def sharding_of(x: Any) -> Sharding | None:
     """The sharding to which an argument is committed: an array, or its type."""
-    if type(x) is ArrayImpl:
+    if isinstance(x, ArrayImpl):
         return x._spec.sharding if x._spec.committed else None
     return x.sharding if type(x) is ShapeDtypeStruct else None
 

@@ -170,7 +170,7 @@ class JitFunction:
     def _store_fast(self, entry: Entry, args: tuple, kwargs: dict[str, Any], specs: list) -> None:
         """Store the executable of a repeated call for the fast path."""
         if not (kwargs or self._has_static):
-            arrays = all(type(a) is ArrayImpl for a in args)
+            arrays = all(isinstance(a, ArrayImpl) for a in args)
             self._nested = self._nested or not arrays
             if self._nested and not (arrays and len(args) == 1):
                 self._trees[state.key, _flatten(args)[1], *specs] = entry
@@ -186,7 +186,7 @@ class JitFunction:
             keyed = CallKeys(o.static_argnums, o.static_argnames, len(args), kwargs)
             self._keyed[shape] = keyed
         values = (*args, *kwargs.values())
-        if any(type(values[i]) is not ArrayImpl for i in keyed.others):
+        if not all(isinstance(values[i], ArrayImpl) for i in keyed.others):
             keyed.key = keyed.flatten
         self._trees[keyed.key(state.key, values)[0]] = entry
 

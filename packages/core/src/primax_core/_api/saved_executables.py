@@ -18,11 +18,11 @@ from .._runtime import (
     saved_executables as files,
 )
 from .._runtime.array import physical, put, spec_of
+from .._runtime.array_parts import PartReaders
 from .._runtime.devices import Device, check_not_forked, devices
 from .._runtime.dispatch import Executable, Loaded
 from .._runtime.jaxlib_versions import to_host
 from .._runtime.layouts import Layout
-from .._runtime.parts import whole_on_host
 from .._runtime.saved_executables import damaged
 from .._runtime.sharding import SingleDeviceSharding
 from .stages import Compiled
@@ -72,7 +72,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     if several and not all(d.process_index == devs[0].client.process_index() for d in devs):
         raise ValueError(f"{name} runs on devices of several processes: each compiles its own")
     constants = [
-        np.ascontiguousarray(whole_on_host(b, s.stored, s.sharding) if several else to_host(b))
+        np.ascontiguousarray(PartReaders(s).values(b) if several else to_host(b))
         for b, s in zip(exe.consts, exe.const_specs, strict=True)
     ]
     about = {

@@ -359,7 +359,7 @@ class Compiled(Stage):
         """Raise an error for committed arrays with other layouts than the compiled ones."""
         wrong = []
         for i, (x, layout) in enumerate(zip(leaves, self._exe.in_layouts)):
-            if type(x) is ArrayImpl and x._spec.committed and x._spec.layout != layout:
+            if isinstance(x, ArrayImpl) and x._spec.committed and x._spec.layout != layout:
                 ndim = x.aval.ndim
                 wrong.append(
                     f"Argument {self._name(i)} with shape "

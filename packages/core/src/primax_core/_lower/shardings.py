@@ -76,7 +76,7 @@ class ExecutableShardings:
         """Shardings of array constants: their own on the same devices, otherwise open."""
         devices = self.everywhere._devices
         return [
-            c.sharding if type(c) is ArrayImpl and c.sharding._devices == devices else None
+            c.sharding if isinstance(c, ArrayImpl) and c.sharding._devices == devices else None
             for c in consts
         ]
 

@@ -31,6 +31,9 @@ def stamp() -> bytes | None:
     of writing and of change, and inodes. The last two cannot be forged without the clock. ``None``
     if the files may differ from the imported ones, or if there are no files.
     """
+    global _stamp
+    if _stamp is _NOT_TAKEN:
+        _stamp = _take(_STARTED)
     if _stamp is None:
         return None
     trusted = sorted((name, files) for name, files in _packages.items() if files is not None)
@@ -152,5 +155,6 @@ def _files(folder: str, name: str) -> list[tuple]:
     return listed
 
 
-# Computed during the import: later the files may be of another version.
-_stamp: tuple | None = _take(_STARTED)
+# Taken for the first key: packages call `trusted_rules` in processes that compile nothing.
+_NOT_TAKEN: Final = ()
+_stamp: tuple | None = _NOT_TAKEN

@@ -76,8 +76,7 @@ def spec_of(
     return known if known is not None else _new_spec(*key)
 
 
-# Functions that read the parts of arrays of a spec, by device.
-_part_readers: dict[Spec, dict[Any, tuple[Any, Any]]] = caches.bounded_cache(256)
+_part_readers: dict[Spec, Any] = caches.bounded_cache(256)
 
 
 def _new_spec(aval: ShapedArray, sharding: Sharding, committed: bool, layout: Any) -> Spec:
@@ -179,31 +178,28 @@ class ArrayImpl(Array):
         if sharding.num_devices == 1:
             return [Shard(sharding._devices[0], sharding, shape, self)]
         part = self._part_on
-        return [Shard(d, sharding, shape, part=part) for d in self._part_readers()]
+        return [Shard(d, sharding, shape, None, part) for d in self._parts().readers]
 
     def _part_on(self, device: _devices.Device) -> ArrayImpl:
         """The part on one device of this process, as an array on that device."""
-        buf = self._buf
-        if buf.is_deleted():
+        if self._buf.is_deleted():
             self._check_alive()
-        wrap, read = self._part_readers()[device]
-        return wrap(read(buf))
+        return self._parts().on(device)
 
-    def _part_readers(self) -> dict[Any, tuple[Any, Any]]:
-        spec = self._spec
-        readers = _part_readers.get(spec)
+    def _parts(self) -> Any:
+        """The parts that were taken of an array on several devices."""
+        attributes = self.__dict__
+        parts = attributes.get("_own_parts")
+        if parts is None:
+            parts = attributes["_own_parts"] = self._part_readers().parts_of(self._buf)
+        return parts
+
+    def _part_readers(self) -> Any:
+        readers = _part_readers.get(self._spec)
         if readers is None:
-            from .parts import part_reader  # loaded on first use: most arrays are on one device
+            from .array_parts import PartReaders  # loaded on first use: most are on one device
 
-            sharding, aval = spec.sharding, spec.aval
-            part = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
-            kind = None if sharding._on_default_memory() else sharding.memory_kind
-            readers = {}
-            for d in sharding.addressable_devices_indices_map(aval.shape):
-                one = SingleDeviceSharding(d, memory_kind=kind)
-                own = spec_of(part, one, True)
-                readers[d] = own.wrap, part_reader(spec.stored, own.stored, sharding, one)
-            _part_readers[spec] = readers
+            readers = _part_readers[self._spec] = PartReaders(self._spec)
         return readers
 
     @property
@@ -215,7 +211,10 @@ class ArrayImpl(Array):
 
     def addressable_data(self, index: int) -> ArrayImpl:
         """The shard on one of this process's devices, as an array on that device."""
-        return self.addressable_shards[index].data
+        self._check_alive()
+        if self._spec.sharding.num_devices == 1:
+            return [self][index]
+        return self._part_on(list(self._part_readers().by_device)[index])
 
     @property
     def format(self) -> Format:
@@ -298,8 +297,6 @@ class ArrayImpl(Array):
 
     def _gathered(self) -> np.ndarray:
         """The values of an array on several devices."""
-        from .parts import whole_on_host  # loaded on first use: most arrays are on one device
-
         spec = self._spec
         if not (spec.sharding.is_fully_addressable or spec.sharding.is_fully_replicated):
             raise RuntimeError(
@@ -308,7 +305,7 @@ class ArrayImpl(Array):
                 "of this process with x.addressable_shards, or gather all values with "
                 "process_allgather."
             )
-        return whole_on_host(self._buf, spec.stored, spec.sharding)
+        return self._part_readers().values(self._buf)
 
     @property
     def _value(self) -> np.ndarray:

@@ -45,11 +45,14 @@ def put_parts(
     """A raw array on several devices, with copies of the values of each device of this process."""
     parts: list[np.ndarray] = []
     addresses: set[int] = set()
-    whole = sharding.is_fully_replicated  # then all devices may read the same memory
     for value in values:
-        part = np.ascontiguousarray(value).reshape(value.shape)
-        address = part.ctypes.data
-        parts.append(part.copy() if address in addresses and not whole else part)
+        part = value
+        if type(value) is not np.ndarray or not value.flags.c_contiguous:
+            part = np.ascontiguousarray(value).reshape(value.shape)
+        address = part.__array_interface__["data"][0]
+        if address in addresses and not sharding.is_fully_replicated:
+            part = part.copy()  # all devices may read the same memory, but not some of them
+        parts.append(part)
         addresses.add(address)
     return _put(parts, aval, sharding, devices, False)
 

@@ -25,6 +25,7 @@ from .._trace.core import (
 from .._trace.donation import notify_donation
 from .._trace.reference_ops import references
 from .._trace.staging import eval_jaxpr, stage
+from . import guards
 from .array import ArrayImpl, Spec, default_sharding, move, put, spec_of
 from .first_nan import first_location
 from .in_flight import effectful
@@ -229,6 +230,8 @@ def as_operand(x: Any) -> ArrayImpl:
             if x == x:
                 _scalars[key] = array
         return array
+    if isinstance(x, ArrayImpl):  # a part that was not read yet
+        return x
     aval = typeof(x)
     if kind is complex or not aval.shape and isinstance(x, np.generic):
         return _scalar(x, aval, kind)
@@ -526,10 +529,10 @@ _replicas: dict[tuple, tuple[ArrayImpl, ArrayImpl]] = caches.bounded_cache(1024)
 
 
 def _moved(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
-    """The argument with another placement; replicas of a scalar are made once."""
+    """The argument with another placement; copies of a scalar are made once."""
     if array._spec.sharding is sharding:
         return array
-    if sharding.num_devices == 1 or array._spec.aval.shape:
+    if array._spec.aval.shape or state.key not in guards.unguarded:
         return move(array, sharding, explicit=False)
     known = _replicas.get((id(array), sharding))
     if known is None or known[1]._buf.is_deleted():

@@ -105,7 +105,7 @@ def _result(x: Any, aval: ShapedArray, i: int, what: str) -> np.ndarray:
 
 
 def _to_numpy(x: Any) -> np.ndarray:
-    return x._stored if type(x) is ArrayImpl else np.asarray(x)
+    return x._stored if isinstance(x, ArrayImpl) else np.asarray(x)
 
 
 _NARROWED: Final = {

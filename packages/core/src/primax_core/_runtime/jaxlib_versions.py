@@ -50,6 +50,9 @@ refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 # jaxlib 0.10 copies arrays with other layouts row-major, but reports the original layout.
 COPIES_KEEP_LAYOUTS: Final = not _FIRST
 
+# jaxlib 0.10 imports jax to read an array on several devices.
+READS_SEVERAL_DEVICES: Final = not _FIRST
+
 # On several devices a deleted argument of an executable ends the process.
 ABORTS_ON_DELETED_ARGUMENTS: Final = _FIRST
 # Executables in flight whose collectives wait for each other abort the process.
@@ -145,6 +148,19 @@ def to_host(buf) -> np.ndarray:
         except BufferError:  # on an accelerator, or on several devices
             pass
     value = _to_host_first(buf, dtype) if _FIRST else buf._to_np_array_did_copy()[0]
+    value.setflags(write=False)
+    return value
+
+
+def parts_to_host(buf, keep: bool) -> np.ndarray:
+    """The values of a computed raw array on several devices, read-only.
+
+    Args:
+      keep: jaxlib may keep them with the raw array, for a later read.
+    """
+    if _FIRST:
+        return to_host(buf)
+    value = (buf if keep else buf.clone())._to_np_array_did_copy()[0]
     value.setflags(write=False)
     return value
 

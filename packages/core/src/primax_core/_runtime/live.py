@@ -25,9 +25,9 @@ def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
     return [
         x
         for x in gc.get_objects()
-        if type(x) is ArrayImpl
-        and hasattr(x, "_buf")
-        and not x._buf.is_deleted()
+        if issubclass(type(x), ArrayImpl)
+        and hasattr(x, "_spec")
+        and not x.is_deleted()
         and x.sharding._devices[0].client is client
         and id(x) not in own
     ]

@@ -21,7 +21,8 @@ from .sharding import Index, Shape, Sharding, SingleDeviceSharding
 _REUSE: Final = _jax.ArrayCopySemantics.REUSE_INPUT
 _SHARED: Final = _jax.HostBufferSemantics.ZERO_COPY
 _BOOL: Final = np.dtype(np.bool_)
-_NUMPYS: Final = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
+numpy_dtypes: Final = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))
+"""The dtypes that NumPy reads from DLPack and has a buffer for."""
 
 
 def part_on_host(
@@ -36,48 +37,59 @@ def part_on_host(
     """
     if 0 in shape:  # DLPack may lose the sizes
         return np.zeros(shape, aval.dtype)
-    if aval.dtype not in exportable_dtypes and aval.dtype != _BOOL:  # less than a byte each
+    if not is_exportable(aval.dtype):
         return to_host(buf)[sharding.devices_indices_map(aval.shape)[device]]
     if device.platform != "cpu":
         return to_host(_part_on_accelerator(buf, sharding, device))
     buf.block_until_ready()  # reading an unallocated buffer aborts
     first = _jax.reorder_shards(buf, _led_by(sharding, device, aval.ndim), _REUSE)
     capsule = _jax.buffer_to_dlpack_managed_tensor(first)
-    if aval.dtype in _NUMPYS:  # twice as fast
+    if aval.dtype in numpy_dtypes:  # twice as fast
         return np.from_dlpack(_Capsule(capsule))
     return host_view(capsule, shape, aval.dtype)
 
 
-def part_reader(
-    aval: ShapedArray, part: ShapedArray, sharding: Sharding, one: SingleDeviceSharding
-) -> Callable[[Any], Any]:
-    """A function from a raw array to its part on one device of this process, a raw array there.
+def is_exportable(dtype: Any) -> bool:
+    """Return True if DLPack exports parts of arrays: their elements have whole bytes."""
+    return dtype in exportable_dtypes or dtype == _BOOL
+
+
+def reader_of_parts(
+    aval: ShapedArray, shape: Shape, sharding: Sharding, device: Device
+) -> Callable[[Any], np.ndarray]:
+    """A function like `part_on_host`, for raw arrays whose values are computed.
 
     Args:
-      aval: the type of the whole array.
+      aval: the type of the whole arrays.
+      shape: the shape of their parts.
+    """
+    if aval.dtype not in numpy_dtypes or 0 in shape or device.platform != "cpu":
+        return lambda buf: part_on_host(buf, aval, shape, sharding, device)
+    order = _led_by(sharding, device, aval.ndim)
+    reorder, export = _jax.reorder_shards, _jax.buffer_to_dlpack_managed_tensor
+    from_dlpack = np.from_dlpack
+    return lambda buf: from_dlpack(_Capsule(export(reorder(buf, order, _REUSE))))
+
+
+def part_on_device(
+    buf: Any, values: Callable[[Any], np.ndarray], part: ShapedArray, sharding: Sharding,
+    one: SingleDeviceSharding,
+) -> Any:  # fmt: skip
+    """The part of a raw array on one device of this process, a raw array there.
+
+    Args:
+      values: from the raw array to the values of the part (`reader_of_parts`).
       part: the type of the part.
+      sharding: the sharding of the whole array.
       one: the sharding of the part.
     """
-    device, raw_one = one._device, one._jaxlib(part.ndim)
+    device = one._device
     if device.platform != "cpu":
-        return lambda buf: _part_on_accelerator(buf, sharding, device)
-    put, from_dlpack = _jax.batched_device_put, np.from_dlpack
-    reorder, export = _jax.reorder_shards, _jax.buffer_to_dlpack_managed_tensor
-    order = _led_by(sharding, device, len(aval.shape))
-    as_numpy = aval.dtype in _NUMPYS and 0 not in part.shape
-
-    def read(buf: Any) -> Any:
-        if as_numpy:  # `part_on_host`, without its decisions
-            buf.block_until_ready()
-            value = from_dlpack(_Capsule(export(reorder(buf, order, _REUSE))))
-        else:
-            value = part_on_host(buf, aval, part.shape, sharding, device)
-        return put(
-            part, raw_one, [value], [device], committed=True, host_buffer_semantics=_SHARED,
-            enable_x64=True,
-        )  # fmt: skip
-
-    return read
+        return _part_on_accelerator(buf, sharding, device)
+    return _jax.batched_device_put(
+        part, one._jaxlib(part.ndim), [values(buf)], [device], committed=True,
+        host_buffer_semantics=_SHARED, enable_x64=True,
+    )  # fmt: skip
 
 
 class _Capsule:
@@ -166,16 +178,6 @@ def distinct(
         if bounds not in seen:
             seen.add(bounds)
             yield device, bounds
-
-
-def whole_on_host(buf: Any, aval: ShapedArray, sharding: Sharding) -> np.ndarray:
-    """The values of a raw array whose parts all are on devices of this process."""
-    if sharding.is_fully_replicated:
-        device = next(d for d in sharding._devices if d in sharding.addressable_devices)
-        return part_on_host(buf, aval, aval.shape, sharding, device)
-    if aval.dtype not in exportable_dtypes and aval.dtype != _BOOL:
-        return to_host(buf)
-    return assembled(buf, aval, sharding, [(0, d) for d in aval.shape])
 
 
 def assembled(

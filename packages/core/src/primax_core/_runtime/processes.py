@@ -387,9 +387,12 @@ _LOST: Final = _LostBuffer()
 def _lose_arrays() -> None:
     specs: dict[Any, _LostSpec] = {}
     for x in gc.get_objects():
-        if type(x) is _array.ArrayImpl and hasattr(x, "_buf") and x._buf is not _LOST:
-            array: Any = x
-            spec = array._spec
+        if not issubclass(type(x), _array.ArrayImpl) or not hasattr(x, "_spec"):
+            continue
+        array: Any = x
+        vars(array).pop("_own_parts", None)
+        spec = array._spec
+        if type(spec) is not _LostSpec:
             if spec not in specs:
                 specs[spec] = _LostSpec(spec)
             array._buf, array._spec = _LOST, specs[spec]

@@ -20,7 +20,11 @@ def on_donation(array: Any, holder: Any) -> None:
 
 def notify_donation(array: Any) -> None:
     """Call the registered holders of an array before its buffer is donated or deleted."""
-    holders = vars(array).pop("_donation_listeners", None)
+    attributes = vars(array)
+    parts = attributes.pop("_own_parts", None)  # those of an array on several devices
+    if parts is not None:
+        parts.copy_before_donation()
+    holders = attributes.pop("_donation_listeners", None)
     if holders is not None:
         for holder in list(holders):
             holder.copy_before_donation(array)

@@ -216,7 +216,7 @@ class _OneCall:
         if n > len(self.positional):
             return False
         for name, value in zip((*self.positional[:n], *kwargs), values, strict=True):
-            if type(value) is ArrayImpl:
+            if isinstance(value, ArrayImpl):
                 if name in self.static:
                     return False
             elif value is not None and not (name in self.static and _is_fixed(value)):
@@ -225,7 +225,7 @@ class _OneCall:
 
         def bound(*operands: Any) -> Any:
             rest = iter(operands)
-            full = [next(rest) if type(v) is ArrayImpl else v for v in values]
+            full = [next(rest) if isinstance(v, ArrayImpl) else v for v in values]
             return self.fun(*full[:n], **dict(zip(kwargs, full[n:])))
 
         entry: Any = False

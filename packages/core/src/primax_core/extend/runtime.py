@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from .._api.call_inspection import (
-    CompiledCall as CompiledCall,
-    Signature as Signature,
-    compile_call as compile_call,
-)
-from .._api.out_sharding import with_out_sharding as with_out_sharding
-from .._api.retraces import Change as Change
 from .._base.caches import bounded_cache as bounded_cache, register_cache as register_cache
 from .._base.config import (
     ContextOption,
@@ -28,13 +22,7 @@ from .._base.source import (
 )
 from .._engine.jit_cache import library_function as library_function
 from .._engine.results import as_result as as_result
-from .._lower.compile import guarded_compilation as guarded_compilation
 from .._runtime.array import default_sharding as default_sharding
-from .._runtime.assembly import (
-    array_from_callback as array_from_callback,
-    array_from_parts as array_from_parts,
-    array_from_values as array_from_values,
-)
 from .._runtime.devices import (
     client_of as client_of,
     clients as clients,
@@ -49,10 +37,55 @@ from .._runtime.sharding import (
     register_mesh as register_mesh,
     register_sharding as register_sharding,
 )
-from .._runtime.tiled_sharding import TiledSharding as TiledSharding
-from .._runtime.tilings import Tiling as Tiling
-from ..lax.control.bodies import structure_differences as structure_differences
-from .fast_path import FastPath as FastPath, one_call as one_call
+
+if TYPE_CHECKING:
+    from .._api.call_inspection import (
+        CompiledCall as CompiledCall,
+        Signature as Signature,
+        compile_call as compile_call,
+    )
+    from .._api.out_sharding import with_out_sharding as with_out_sharding
+    from .._api.retraces import Change as Change
+    from .._lower.compile import guarded_compilation as guarded_compilation
+    from .._runtime.assembly import (
+        array_from_callback as array_from_callback,
+        array_from_parts as array_from_parts,
+        array_from_values as array_from_values,
+    )
+    from .._runtime.tiled_sharding import TiledSharding as TiledSharding
+    from .._runtime.tilings import Tiling as Tiling
+    from ..lax.control.bodies import structure_differences as structure_differences
+    from .fast_path import FastPath as FastPath, one_call as one_call
+
+_HOMES: Final = {
+    "Change": ".._api.retraces",
+    "CompiledCall": ".._api.call_inspection",
+    "FastPath": ".fast_path",
+    "Signature": ".._api.call_inspection",
+    "TiledSharding": ".._runtime.tiled_sharding",
+    "Tiling": ".._runtime.tilings",
+    "array_from_callback": ".._runtime.assembly",
+    "array_from_parts": ".._runtime.assembly",
+    "array_from_values": ".._runtime.assembly",
+    "compile_call": ".._api.call_inspection",
+    "guarded_compilation": ".._lower.compile",
+    "one_call": ".fast_path",
+    "structure_differences": "..lax.control.bodies",
+    "with_out_sharding": ".._api.out_sharding",
+}
+"""Names that are imported on first use."""
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home, __package__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES} - {"TYPE_CHECKING"})
 
 
 def define_option(

@@ -269,7 +269,7 @@ def full_like(
             "full_like must be called with scalar fill_value, got fill_value.shape "
             f"{typeof(fill_value).shape}."
         )
-    if sharding is None and shape is None and type(x) is ArrayImpl and x._spec.committed:
+    if sharding is None and shape is None and isinstance(x, ArrayImpl) and x._spec.committed:
         sharding = x.sharding if x.sharding.num_devices > 1 else None
     elif sharding is None and shape is None and is_placed(like):
         sharding = like.placement.sharding

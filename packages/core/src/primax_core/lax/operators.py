@@ -225,7 +225,7 @@ def _known_integer(x: Any) -> int | None:
         return int(x)
     if isinstance(x, np.ndarray) and not x.shape and x.dtype.kind in "iu":
         return int(x)
-    if type(x) is ArrayImpl and not x.shape and dtypes.issubdtype(x.dtype, np.integer):
+    if isinstance(x, ArrayImpl) and not x.shape and dtypes.issubdtype(x.dtype, np.integer):
         return int(x)
     return None
 
@@ -235,7 +235,7 @@ def _integer_power_of(x: Any, exponent: int) -> Array:
     if aval.dtype == np.bool_:
         x = convert(x, dtypes.i32)
     out = ar.integer_pow(x, exponent)
-    if state.trace is None and type(x) is ArrayImpl:
+    if state.trace is None and isinstance(x, ArrayImpl):
         exe = ar.integer_pow_p.executables.get((state.key, (("y", exponent),), x._spec))
         if exe is not None and exe.plain:
             _power_entries[(state.key, x._spec, exponent)] = exe

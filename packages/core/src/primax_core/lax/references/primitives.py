@@ -183,10 +183,10 @@ def _array(x: Any) -> Any:
     if not isinstance(x, Tracer):
         if isinstance(trace, StagingTrace):
             x = trace.lift(x)
-        elif type(x) is not ArrayImpl:
+        elif not isinstance(x, ArrayImpl):
             x = as_operand(x)
     if typeof(x).weak_type:
-        if type(x) is ArrayImpl:
+        if isinstance(x, ArrayImpl):
             return copy_array(retyped(x, x.aval.strip_weak_type()))
         return convert(x, typeof(x).dtype)
     return x
