@@ -71,6 +71,11 @@ REFUSED = [
         ValueError,
         "number of axes",
     ),
+    (
+        lambda: pnp.apply_over_axes(lambda a, i: (a,), ones((2, 2)), 0),
+        TypeError,
+        "must return an array, but it returned <class 'tuple'>",
+    ),
     (lambda: pnp.piecewise(ones(2), [ones(2)] * 3, [1]), ValueError, "either 3 or 4 functions"),
     (lambda: pnp.piecewise(ones(2), [], [1]), ValueError, "at least one condition"),
     (

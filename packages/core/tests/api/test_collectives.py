@@ -170,7 +170,7 @@ def test_inside_jit_scan_and_cond():
         (lambda x: lax.ppermute(x, "i", [(0, 7)]), ValueError, r"lie in \[0, 3\)"),
         (lambda x: lax.ppermute(x, "i", 3), TypeError, "a list of pairs .*, got 3"),
         (lambda x: lax.psum(x, ("i", "i")), ValueError, "names an axis twice"),
-        (lambda x: lax.all_gather(x, "i", axis=5), ValueError, "all_gather axis 5 is out of bounds"),
+        (lambda x: lax.all_gather(x, "i", axis=5), ValueError, "axis 5 is out of bounds"),
         (
             lambda x: lax.psum_scatter(x, "i", scatter_dimension=1),
             ValueError,

@@ -14,8 +14,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, dtypes
-from primax_core.extend.runtime import with_out_sharding
+from primax_core.extend import Array, dtypes, runtime
 from primax_numpy import random
 from primax_numpy.declaring import axes_of, compiled
 
@@ -63,14 +62,14 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     [0.0, 0.0]
     """
     if out_sharding is not None:
-        return with_out_sharding(zeros, out_sharding, key, shape, dtype)
+        return runtime.with_out_sharding(zeros, out_sharding, key, shape, dtype)
     return pnp.zeros(_shape_of(shape), _dtype_of(dtype, None))
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
     """Ones; the key is unused."""
     if out_sharding is not None:
-        return with_out_sharding(ones, out_sharding, key, shape, dtype)
+        return runtime.with_out_sharding(ones, out_sharding, key, shape, dtype)
     return pnp.ones(_shape_of(shape), _dtype_of(dtype, None))
 
 
@@ -87,7 +86,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         return pnp.full(_shape_of(shape), value, _dtype_of(dtype, None))
 
     return init
@@ -169,7 +168,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype = _dtype_of(dtype, None)
         out: Array = _uniform(key, _number(scale, dtype), shape=_shape_of(shape), dtype=dtype)
         return out
@@ -187,7 +186,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype = _dtype_of(dtype, None)
         _check_inexact("normal", dtype)
         out: Array = _normal(key, _number(stddev, dtype), shape=_shape_of(shape), dtype=dtype)
@@ -215,7 +214,7 @@ def truncated_normal(
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype = _dtype_of(dtype, None)
         if not dtypes.issubdtype(dtype, np.floating):
             raise ValueError(f"truncated_normal: dtype must be a float dtype, got {dtype.name}")
@@ -281,7 +280,7 @@ def variance_scaling(
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype, shape = _dtype_of(dtype, None), _shape_of(shape)
         if mode not in _MODES:
             raise ValueError(
@@ -398,7 +397,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype, shape = _dtype_of(dtype, None), _shape_of(shape)
         if len(shape) < 2:
             raise ValueError(
@@ -437,7 +436,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
-            return with_out_sharding(init, out_sharding, key, shape, dtype)
+            return runtime.with_out_sharding(init, out_sharding, key, shape, dtype)
         dtype, shape = _dtype_of(dtype, None), _shape_of(shape)
         if len(shape) not in (3, 4, 5):
             raise ValueError(

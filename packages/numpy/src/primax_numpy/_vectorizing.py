@@ -13,7 +13,7 @@ from primax_core import lax, vmap
 from primax_core.extend import Array
 from primax_core.extend.dimensions import broadcast_shapes
 
-from ._checks import check_arrays, dtype_argument, one_axis
+from ._checks import check_arrays, dtype_argument, is_operand, one_axis
 from ._creation import asarray
 from ._functions import compiled
 
@@ -205,6 +205,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     Axes that the function removes are restored with size 1.
 
     Raises:
+      TypeError: if the function does not return an array.
       ValueError: if the function changes the number of axes by more than one.
 
     >>> import primax_numpy as jnp
@@ -216,6 +217,11 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     for axis in (axes,) if hasattr(axes, "__index__") else axes:
         place = one_axis(axis, x.ndim)
         out = func(x, place)
+        if not is_operand(out):
+            raise TypeError(
+                f"apply_over_axes: the function must return an array, but it returned {type(out)}"
+            )
+        out = asarray(out)
         if out.ndim == x.ndim - 1:
             out = lax.expand_dims(out, (place,))
         if out.ndim != x.ndim:

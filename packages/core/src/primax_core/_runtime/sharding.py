@@ -145,6 +145,7 @@ class Sharding(ABC):
 
     def _check_axes(self, what: str) -> None:
         """Raise an error if it divides along axes of a mesh that are manual in this context."""
+        return
 
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""

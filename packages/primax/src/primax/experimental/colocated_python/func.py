@@ -26,17 +26,17 @@ class Specialization:
     out_specs_fn: Callable[..., Any] | None = None
     devices: Sequence[Any] | None = None
 
-    def update(self, **given: Any) -> Specialization:
+    def update(self, **values: Any) -> Specialization:
         """Return a specialization with further values.
 
         Raises:
           ValueError: for a value that is known already.
         """
-        given = {name: value for name, value in given.items() if value is not None}
-        for name in given:
+        changes = {name: value for name, value in values.items() if value is not None}
+        for name in changes:
             if getattr(self, name) is not None:
-                raise ValueError(f"{name} already specified")
-        return replace(self, **given)
+                raise ValueError(f"specialize: {name} was declared before and cannot change")
+        return replace(self, **changes)
 
 
 @dataclass
@@ -109,8 +109,8 @@ def _check_arguments(
             )
         if not isinstance(x, Array):
             raise TypeError(
-                f"{name}: colocated_python only supports jax.Array as input and output, but "
-                f"argument {_text(path)} is a {type(x).__name__}: make it an array with device_put"
+                f"{name}: arguments of colocated Python functions must be arrays, but argument "
+                f"{_text(path)} is a {type(x).__name__}: make it an array with device_put"
             )
     devices = spec.devices
     if devices is None:
@@ -123,16 +123,16 @@ def _check_arguments(
 def _common_devices(name: str, leaves: Sequence[tuple[Any, Any]]) -> Sequence[Any]:
     if not leaves:
         raise ValueError(
-            f"{name}: No devices found. colocated_python function without input arguments must be "
-            f"first specialized with devices: {name}.specialize(devices=...)"
+            f"{name} has no arguments whose devices say where it runs: name them with "
+            f"{name}.specialize(devices=...)"
         )
     (path, first), *others = leaves
     devices: Sequence[Any] = first.sharding._devices
     for other_path, x in others:
         if x.sharding._devices != devices:
             raise ValueError(
-                f"{name}: All arguments must use the same device list, but {_text(path)} is on "
-                f"{list(devices)} and {_text(other_path)} on "
+                f"{name}: arguments must be on the same devices in the same order, but "
+                f"{_text(path)} is on {list(devices)} and {_text(other_path)} on "
                 f"{list(x.sharding._devices)}: move one with device_put"
             )
     return devices
@@ -158,15 +158,15 @@ def _checked_result(
     for path, x in tree_util.tree_leaves_with_path(result):
         if not isinstance(x, Array):
             raise ValueError(
-                f"{name}: colocated_python only supports jax.Array as input and output, but got "
-                f"{type(x)} as result {_text(path)}"
+                f"{name}: results of colocated Python functions must be arrays, but result "
+                f"{_text(path)} is a {type(x).__name__}"
             )
     if spec.out_specs_fn is None:
         return result
     in_args, in_kwargs = spec.in_specs or tree.map(_type_of, (args, kwargs))
-    wanted = spec.out_specs_fn(*in_args, **in_kwargs)
-    _check_types(name, "result", result, wanted)
-    return tree.map(lambda x, s: device_put(x, s.sharding) if s.sharding else x, result, wanted)
+    out_specs = spec.out_specs_fn(*in_args, **in_kwargs)
+    _check_types(name, "result", result, out_specs)
+    return tree.map(lambda x, s: device_put(x, s.sharding) if s.sharding else x, result, out_specs)
 
 
 def _type_of(x: Array) -> ShapeDtypeStruct:
@@ -174,9 +174,11 @@ def _type_of(x: Array) -> ShapeDtypeStruct:
 
 
 def _check_types(name: str, what: str, values: Any, specs: Any) -> None:
-    found, expected = tree.structure(values), tree.structure(specs)
-    if found != expected:
-        raise ValueError(f"{name}: {what}s have the structure {found}, but {expected} is declared")
+    structure, declared = tree.structure(values), tree.structure(specs)
+    if structure != declared:
+        raise ValueError(
+            f"{name}: {what}s have the structure {structure}, but {declared} is declared"
+        )
     for (path, x), spec in zip(
         tree_util.tree_leaves_with_path(values), tree.leaves(specs), strict=True
     ):
