@@ -15,12 +15,12 @@ from ._current import get_mesh as get_mesh
 from ._current import mesh_of_specs as mesh_of_specs
 from ._current import set_mesh as set_mesh
 from ._current import use_abstract_mesh as use_abstract_mesh
-from ._mesh import AbstractDevice as AbstractDevice
-from ._mesh import AbstractMesh as AbstractMesh
-from ._mesh import AxisType as AxisType
-from ._mesh import BaseMesh as BaseMesh
+from ._abstract_mesh import AbstractDevice as AbstractDevice
+from ._abstract_mesh import AbstractMesh as AbstractMesh
+from ._mesh_axes import AxisType as AxisType
+from ._mesh_axes import BaseMesh as BaseMesh
 from ._mesh import Mesh as Mesh
-from ._mesh import empty_abstract_mesh as empty_abstract_mesh
+from ._abstract_mesh import empty_abstract_mesh as empty_abstract_mesh
 from ._mesh import empty_mesh as empty_mesh
 from ._mesh import make_mesh as make_mesh
 from ._named import NamedSharding as NamedSharding

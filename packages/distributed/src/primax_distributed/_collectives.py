@@ -22,6 +22,7 @@ from primax_core.extend import (
 from primax_core.extend.placements import is_placed
 from primax_core.extend.traces import AxisOwner, owner_of
 
+from ._abstract_mesh import AbstractMesh
 from ._axis_casts import (
     linear_collective,
     ordered,
@@ -34,7 +35,6 @@ from ._axis_casts import (
 )
 from ._inference import inference as inference
 from ._manual_inference import cast_to_varying, reduced_of, unreduced_of, varying_of
-from ._mesh import AbstractMesh
 from ._named import Placement
 
 Names = tuple[Hashable, ...]

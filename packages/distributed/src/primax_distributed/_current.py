@@ -9,7 +9,8 @@ from typing import Any
 from primax_core.extend.runtime import default_placement, register_mesh, register_sharding
 from primax_core.extend.traces import current_trace
 
-from ._mesh import AbstractMesh, Mesh, empty_abstract_mesh, empty_mesh
+from ._abstract_mesh import AbstractMesh, empty_abstract_mesh
+from ._mesh import Mesh, empty_mesh
 from ._mesh_options import current_abstract_mesh, current_mesh, entered_mesh as _entered
 from ._named import NamedSharding
 from ._spec import UNCONSTRAINED, PartitionSpec, entry_of, trimmed

@@ -13,8 +13,10 @@ from primax_core.extend.runtime import bounded_cache
 from primax_core.extend.traces import current_trace
 from primax_core.tree_util import tree_flatten, tree_map, tree_unflatten
 
+from ._abstract_mesh import AbstractMesh
 from ._current import get_abstract_mesh, mesh_of_specs, use_abstract_mesh
-from ._mesh import AbstractMesh, AxisType, Mesh
+from ._mesh import Mesh
+from ._mesh_axes import AxisType
 from ._named import NamedSharding, Placement
 from ._prefixes import broadcast_prefix
 from ._reshard import mesh_cast_p, reshard_to

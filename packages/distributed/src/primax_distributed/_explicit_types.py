@@ -9,8 +9,8 @@ from primax_core import lax
 from primax_core.extend import Primitive
 from primax_core.extend.placements import is_placed, unplaced
 
+from ._abstract_mesh import AbstractMesh
 from ._explicit import Ambiguous, Spec, check_result, spec_of, specs_by_shardy
-from ._mesh import AbstractMesh
 from ._placement_errors import ShardingTypeError
 
 

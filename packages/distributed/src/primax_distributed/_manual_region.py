@@ -13,8 +13,9 @@ from primax_core.extend.placements import is_placed
 from primax_core.extend.runtime import bounded_cache
 from primax_core.extend.traces import named_axes
 
+from ._abstract_mesh import AbstractMesh
 from ._collectives import MeshAxesOwner
-from ._mesh import AbstractMesh, AxisType
+from ._mesh_axes import AxisType
 from ._mesh_options import current_abstract_mesh
 from ._named import Placement
 from ._spec import PartitionSpec, entry_of

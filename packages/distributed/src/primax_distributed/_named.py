@@ -12,10 +12,12 @@ from primax_core.extend import runtime, typeof
 from primax_core.extend.placements import Placement as PlacementOfTypes, is_placed, unplaced
 from primax_core.extend.runtime import Sharding, SingleDeviceSharding, bounded_cache
 
+from ._abstract_mesh import AbstractMesh
 from ._axis_casts import cast_manual, difference_of_manual
 from ._explicit import spec_of
 from ._interning import Interned
-from ._mesh import AbstractMesh, AxisType, Mesh
+from ._mesh import Mesh
+from ._mesh_axes import AxisType
 from ._mesh_options import current_mesh
 from ._named_checks import check_not_manual, check_spec, checked_memory_kind
 from ._placement_text import placement_text

@@ -8,7 +8,9 @@ from typing import Final
 from primax_core import Device
 from primax_core.extend.runtime import SingleDeviceSharding
 
-from ._mesh import AbstractMesh, AxisType, Mesh
+from ._abstract_mesh import AbstractMesh
+from ._mesh import Mesh
+from ._mesh_axes import AxisType
 from ._mesh_options import current_abstract_mesh
 from ._spec import PartitionSpec
 

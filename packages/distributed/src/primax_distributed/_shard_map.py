@@ -13,10 +13,12 @@ from primax_core.extend.runtime import api_boundary_of, bounded_cache, state
 from primax_core.extend.traces import axes_in_scope, current_trace, owner_of, trace_function
 
 from . import _shard_map_rules as _shard_map_rules
+from ._abstract_mesh import AbstractMesh
 from ._current import concrete_mesh, entered_mesh, get_abstract_mesh
 from ._manual_inference import cast_to_varying
 from ._manual_region import Region, same_placement
-from ._mesh import AbstractMesh, AxisType, Mesh
+from ._mesh import Mesh
+from ._mesh_axes import AxisType
 from ._shard_map_p import shard_map_p
 from ._shard_map_specs import (
     Infer,

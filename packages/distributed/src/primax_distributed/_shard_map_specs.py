@@ -13,7 +13,7 @@ from primax_core.extend.placements import is_placed
 from ._axis_casts import ordered
 from ._manual_inference import reduced_of, unreduced_of, varying_of
 from ._manual_region import Region
-from ._mesh import AxisType
+from ._mesh_axes import AxisType
 from ._spec import UNCONSTRAINED, PartitionSpec, entry_of, trimmed
 
 

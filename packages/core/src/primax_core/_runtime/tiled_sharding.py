@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class TiledSharding(Sharding):
 
     __slots__ = ("_device_tuple", "_tiling", "_memory_kind", "_indices")
 
-    _instances: dict[tuple, TiledSharding] = {}
+    _instances: WeakValueDictionary[tuple, TiledSharding] = WeakValueDictionary()
 
     def __new__(
         cls, devices: Sequence[Device], tiling: Tiling, *, memory_kind: str | None = None
