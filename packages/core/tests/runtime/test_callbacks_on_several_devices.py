@@ -70,6 +70,24 @@ def test_errors_of_callbacks():
         jit(lambda x: pure_callback(fail, x, x))(sharded()).block_until_ready()
 
 
+def test_errors_of_two_callbacks_end_with_their_call():
+    broken = True
+
+    def fail(x):
+        if broken:
+            raise KeyError("mine")
+        return np.asarray(x)
+
+    def second(x):
+        return fail(x)
+
+    f = jit(lambda x: pure_callback(fail, x, x) + pure_callback(second, x, x))
+    with pytest.raises(Exception, match="mine"):
+        f(sharded()).block_until_ready()
+    broken = False
+    assert np.array_equal(f(sharded()), 2 * X)
+
+
 def test_nans_are_located():
     with debug_nans(True), pytest.raises(FloatingPointError, match=r"nan.*log"):
         jit(lambda x: lax.log(x - 8))(sharded())

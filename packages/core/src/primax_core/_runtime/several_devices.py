@@ -74,6 +74,11 @@ class ContainedCall:
             return None
         return (*args[: self._tokens], *(np.zeros(*r) for r in self._results))
 
+    def take_errors(self) -> list[RuntimeError]:
+        """The errors since the last call of this method."""
+        errors, self.errors = self.errors, []
+        return errors
+
     def __repr__(self) -> str:
         return repr(self.call)
 
@@ -84,12 +89,12 @@ def _with_errors(
     def run(bufs: Sequence[Any], with_tokens: bool = False) -> Any:
         results = execute(bufs, with_tokens=True)
         token = results.consume_token()
-        token.block_until_ready()
-        for callback in callbacks:
-            if callback.errors:
-                error = callback.errors[0]
-                callback.errors.clear()
-                raise JaxRuntimeError(f"INTERNAL: {error}")
+        try:
+            token.block_until_ready()
+        finally:
+            errors = [error for callback in callbacks for error in callback.take_errors()]
+        if errors:
+            raise JaxRuntimeError(f"INTERNAL: {errors[0]}")
         return _WithToken(results, token) if with_tokens else results
 
     return run
