@@ -102,15 +102,16 @@ def _check_arguments(
 ) -> None:
     leaves = tree_util.tree_leaves_with_path((args, kwargs))
     for path, x in leaves:
+        where = _named("argument", path)
         if isinstance(x, Tracer):
             raise TypeError(
-                f"{name}: argument {_text(path)} is traced ({x.aval}); colocated Python functions "
+                f"{name}: {where} is traced ({x.aval}); colocated Python functions "
                 "are called outside of jit, grad and vmap. Inside, use io_callback"
             )
         if not isinstance(x, Array):
             raise TypeError(
-                f"{name}: arguments of colocated Python functions must be arrays, but argument "
-                f"{_text(path)} is a {type(x).__name__}: make it an array with device_put"
+                f"{name}: arguments of colocated Python functions must be arrays, but "
+                f"{where} is of type {type(x).__name__}: make it an array with device_put"
             )
     devices = spec.devices
     if devices is None:
@@ -132,8 +133,9 @@ def _common_devices(name: str, leaves: Sequence[tuple[Any, Any]]) -> Sequence[An
         if x.sharding._devices != devices:
             raise ValueError(
                 f"{name}: arguments must be on the same devices in the same order, but "
-                f"{_text(path)} is on {list(devices)} and {_text(other_path)} on "
-                f"{list(x.sharding._devices)}: move one with device_put"
+                f"{_named('argument', path)} is on {list(devices)} and "
+                f"{_named('argument', other_path)} on {list(x.sharding._devices)}: "
+                "move one with device_put"
             )
     return devices
 
@@ -158,8 +160,8 @@ def _checked_result(
     for path, x in tree_util.tree_leaves_with_path(result):
         if not isinstance(x, Array):
             raise ValueError(
-                f"{name}: results of colocated Python functions must be arrays, but result "
-                f"{_text(path)} is a {type(x).__name__}"
+                f"{name}: results of colocated Python functions must be arrays, but "
+                f"{_named('result', path)} is of type {type(x).__name__}"
             )
     if spec.out_specs_fn is None:
         return result
@@ -184,10 +186,11 @@ def _check_types(name: str, what: str, values: Any, specs: Any) -> None:
     ):
         if x.shape != spec.shape or x.dtype != spec.dtype:
             raise ValueError(
-                f"{name}: {what} {_text(path)} is {x.dtype}{list(x.shape)}, but "
+                f"{name}: {_named(what, path)} is {x.dtype}{list(x.shape)}, but "
                 f"{spec.dtype}{list(spec.shape)} is declared"
             )
 
 
-def _text(path: Any) -> str:
-    return tree_util.keystr(path) or "itself"
+def _named(what: str, path: Any) -> str:
+    """An argument or a result, or a leaf of it."""
+    return f"{what} {tree_util.keystr(path)}" if path else f"the {what}"
