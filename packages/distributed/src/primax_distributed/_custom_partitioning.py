@@ -51,13 +51,13 @@ class custom_partitioning:
         if not callable(fun):
             raise TypeError(f"custom_partitioning takes a function, got {fun!r}")
         functools.update_wrapper(self, fun, updated=())
-        self.fun = fun
+        self.fun: Callable[..., Any] = fun
         self.partition: Callable[..., Any] | None = None
         nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
         self.static_argnums: tuple[int, ...] = nums
         self.propagate_user_sharding: Callable[..., Any] | None = None
         self.infer_sharding_from_operands: Callable[..., Any] | None = None
-        self.decode_shardings = True
+        self.decode_shardings: bool = True
         self.sharding_rule: SdyShardingRule | Callable[..., Any] | None = None
         self._functions: dict[Any, Any] = bounded_cache()
         self._call = api_boundary_of(fun, "{} with its own division over devices.")(self._applied)
