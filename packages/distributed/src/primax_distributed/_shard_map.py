@@ -9,8 +9,14 @@ from typing import Any, NamedTuple
 from primax_core import jit, tree_util
 from primax_core.extend import Jaxpr, close_over, eval_jaxpr, stage, typeof
 from primax_core.extend.placements import is_placed
-from primax_core.extend.runtime import api_boundary_of, bounded_cache, state
-from primax_core.extend.traces import axes_in_scope, current_trace, owner_of, trace_function
+from primax_core.extend.runtime import api_boundary_of, bounded_cache, default_placement, state
+from primax_core.extend.traces import (
+    axes_in_scope,
+    current_trace,
+    owner_of,
+    set_trace,
+    trace_function,
+)
 
 from . import _shard_map_rules as _shard_map_rules
 from ._abstract_mesh import AbstractMesh
@@ -28,6 +34,7 @@ from ._shard_map_specs import (
     check_results,
     flat_specs,
     inferred_specs,
+    line_of_result,
 )
 from ._spec import PartitionSpec
 
@@ -48,7 +55,8 @@ def shard_map(
     collectives such as `lax.psum`. Its results are joined along the axes that `out_specs` names.
 
     Called directly, the whole is one executable, which is kept; under a transformation it is one
-    operation. With the option `disable_jit` the operations run one by one, position by position.
+    operation. Called directly with the option `disable_jit`, the operations run one by one: each at
+    all positions in the order of the mesh, so that prints are in order. Python sees the values.
 
     Args:
       f: the function. Without it, a decorator is returned.
@@ -201,6 +209,11 @@ class _ShardMap:
             specs = inferred_specs(avals, region)
         else:
             specs = flat_specs("in_specs", self.in_specs, args, region)
+        if state.disable_jit and current_trace() is None:
+            devices = mesh if isinstance(mesh, Mesh) else concrete_mesh()
+            if devices.abstract_mesh is region.mesh and not devices.is_multi_process:
+                check_inputs(self.fun, args, avals, specs, region)
+                return self.by_position(devices, region, leaves, tree, avals, specs)
         scope = tuple([(n, s, owner_of((n,))) for n, s in axes_in_scope().items()])
         key = (state.trace_key, scope, region, tree, specs, avals)
         body = traced.get(key)
@@ -216,6 +229,32 @@ class _ShardMap:
         )  # fmt: skip
         return tree_util.tree_unflatten(body.out_tree, results)
 
+    def by_position(
+        self, mesh: Mesh, region: Region, leaves: Sequence[Any], tree: Any, avals: Sequence[Any],
+        specs: Sequence[PartitionSpec],
+    ) -> Any:  # fmt: skip
+        """The results, computed operation by operation."""
+        from ._positions import PositionsTrace
+
+        with region.entered(), default_placement(None):
+            trace = PositionsTrace(mesh, region)
+            parts = [
+                trace.divided(x, region.local_aval(a, s), s)
+                for x, a, s in zip(leaves, avals, specs)
+            ]
+            try:
+                with set_trace(trace):
+                    out = self.fun(*tree_util.tree_unflatten(tree, parts))
+                    outs, out_tree = tree_util.tree_flatten(out)
+                    outs = [trace.lift(x) for x in outs]
+                    out_specs = flat_specs("out_specs", self.out_specs, out, region)
+                    types = [x.aval for x in outs]
+                    check_results(self.fun, types, out_tree, out_specs, region, lambda i: "")
+                    outs = [trace.joined(x, s) for x, s in zip(outs, out_specs)]
+            finally:
+                trace.live = False
+        return tree_util.tree_unflatten(out_tree, outs)
+
     def trace(
         self, tree: Any, avals: Sequence[Any], specs: Sequence[PartitionSpec], region: Region
     ) -> _Body:
@@ -227,7 +266,8 @@ class _ShardMap:
             jaxpr, consts = _with_operands(traced.jaxpr, traced.consts)
             results = tree_util.tree_unflatten(traced.out_tree, jaxpr.out_avals)
             out_specs = flat_specs("out_specs", self.out_specs, results, region)
-            check_results(self.fun, jaxpr, traced.out_tree, out_specs, region)
+            line = functools.partial(line_of_result, jaxpr)
+            check_results(self.fun, jaxpr.out_avals, traced.out_tree, out_specs, region, line)
             jaxpr = _placed(jaxpr, len(consts), out_specs, region)
         return _Body(jaxpr, consts, traced.out_tree, out_specs)
 

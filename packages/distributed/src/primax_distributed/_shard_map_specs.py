@@ -189,17 +189,20 @@ def inferred_specs(avals: Sequence[Any], region: Region) -> tuple[PartitionSpec,
 
 
 def check_results(
-    fun: Callable[..., Any], jaxpr: Jaxpr, tree: Any, specs: Sequence[PartitionSpec],
-    region: Region,
+    fun: Callable[..., Any], avals: Sequence[Any], tree: Any, specs: Sequence[PartitionSpec],
+    region: Region, line: Callable[[int], str],
 ) -> None:  # fmt: skip
     """Check that the parts of results can be joined.
+
+    Args:
+      avals: the types of the parts.
+      line: text with the operation and the line that computes a result, by its number.
 
     Raises:
       ValueError: with the path of the result, its type, the line that computes it if it is known,
         and a solution.
     """
-    for i, (v, spec) in enumerate(zip(jaxpr.outvars, specs)):
-        aval = v.aval
+    for i, (aval, spec) in enumerate(zip(avals, specs)):
         if len(spec) > aval.ndim:
             advice = (
                 " Give a scalar an axis with x[None], or reduce it to one value."
@@ -212,14 +215,12 @@ def check_results(
                 f"many entries as the array has axes.{advice}"
             )
         if region.checked:
-            _check_equal(fun, jaxpr, v, _result(tree, i), spec, region)
+            _check_equal(fun, aval, line(i), _result(tree, i), spec, region)
 
 
 def _check_equal(
-    fun: Any, jaxpr: Jaxpr, v: Any, result: str, spec: PartitionSpec, region: Region
+    fun: Any, aval: Any, at: str, result: str, spec: PartitionSpec, region: Region
 ) -> None:
-    aval = v.aval
-    at = _line(jaxpr, v)
     for what, names, said in (
         ("unreduced", unreduced_of(aval), spec.unreduced),
         ("reduced", reduced_of(aval), spec.reduced),
@@ -244,7 +245,9 @@ def _check_equal(
         )
 
 
-def _line(jaxpr: Jaxpr, v: Any) -> str:
+def line_of_result(jaxpr: Jaxpr, i: int) -> str:
+    """The operation that computes a result of a jaxpr, and its line; empty if it is not known."""
+    v = jaxpr.outvars[i]
     for eqn in reversed(jaxpr.eqns):
         if any(o is v for o in eqn.outvars):
             return f" ({eqn.primitive.name}, {summarize(eqn.source)})" if eqn.source else ""

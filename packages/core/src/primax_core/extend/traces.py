@@ -35,7 +35,11 @@ from .._trace.core import (
     set_trace as set_trace,
     typeof,
 )
-from .._trace.staging import JitTracer as JitTracer, StagingTrace as StagingTrace
+from .._trace.staging import (
+    JitTracer as JitTracer,
+    StagingTrace as StagingTrace,
+    infer as infer,
+)
 from .._transform.batching import (
     BatchTrace as BatchTrace,
     batch_of as batch_of,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._base.source import is_internal
 from ..._ir.avals import ShapedArray
+from ..._ir.jaxpr import Var
 from ..._ir.placement import is_placed
 from ..._trace.core import placed_like
 from ..._trace.staging import eval_jaxpr, infer, stage
@@ -73,6 +74,19 @@ def check_leading_axes(avals: Sequence[Any]) -> None:
             )
 
 
+def _is_convertible(value: Any, aval: Any) -> bool:
+    """Return True for a value of the host that is used as one of a type whose axes are divided.
+
+    NumPy arrays are not on any device. The same value as an array, or a manual axis along which the
+    other values vary, needs a cast by the user.
+    """
+    return (
+        isinstance(value, (np.ndarray, np.generic))
+        and is_placed(aval)
+        and any(aval.placement.only_axis(i) is not None for i in range(aval.ndim))
+    )
+
+
 Traced = tuple[Body | None, Body]
 
 
@@ -85,7 +99,8 @@ def with_common_carry(
 ) -> tuple[Sequence[Any], Sequence[Any], Traced]:
     """The initial carry, its types and the bodies of a loop, with the same placements everywhere.
 
-    A carry whose placement a user's body changes is left as it is: it is an error.
+    A carry whose placement a user's body changes is left as it is, which is an error, unless the
+    first carry is a NumPy array and the body returns one whose axes are divided.
 
     Args:
       trace: the condition (or ``None``) and the body, traced for types of the carry.
@@ -102,13 +117,16 @@ def with_common_carry(
         same = same and all(o.shape == a.shape and o.dtype == a.dtype for o, a in zip(outs, avals))
         if not same:
             return leaves, avals, bodies
-        if not automatic and any(o.placement is not a.placement for o, a in zip(outs, avals)):
+        if not automatic and any(
+            o.placement is not a.placement and not _is_convertible(x, o)
+            for x, o, a in zip(leaves, outs, avals)
+        ):
             return leaves, avals, bodies
         common = [joined(which, [a, o]) for a, o in zip(avals, outs)]
         if all(w is a for w, a in zip(common, avals)):
             return leaves, avals, (condition, with_results(body, [*common, *outs[n:]]))
         leaves = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, common)]
-        avals, automatic = common, True
+        avals = common
         bodies = trace(avals)
 
 
@@ -117,16 +135,32 @@ def with_common_results(
 ) -> list[Body]:
     """The branches of a conditional with results of the same placements.
 
-    Different placements of the results of users' functions are left as they are: they are an error.
+    Different placements of the results of users' functions are left as they are, which is an error,
+    unless results are NumPy arrays and those of the other branches have divided axes.
     """
     types = [b.jaxpr.out_avals for b in bodies]
     if len({len(t) for t in types}) > 1:
         return list(bodies)
-    automatic = all(map(written_by_library, funs))
-    if not automatic and any(len({id(a.placement) for a in row}) > 1 for row in zip(*types)):
-        return list(bodies)
+    if not all(map(written_by_library, funs)):
+        values = [_results_from_outside(b) for b in bodies]
+        if not all(map(_are_alike, zip(*types), zip(*values))):
+            return list(bodies)
     common = [joined(index, row) for row in zip(*types)]
     return [with_results(b, common) for b in bodies]
+
+
+def _results_from_outside(body: Body) -> list[Any]:
+    """The results of a body that are values it closes over; ``None`` for others."""
+    known = dict(zip(body.jaxpr.invars, body.consts))
+    return [known.get(v) if type(v) is Var else None for v in body.jaxpr.outvars]
+
+
+def _are_alike(avals: Sequence[Any], values: Sequence[Any]) -> bool:
+    """Return True if results of branches have the same placement, or are converted to it."""
+    placed = next((a for a in avals if is_placed(a)), avals[0])
+    return all(
+        a.placement is placed.placement or _is_convertible(x, placed) for a, x in zip(avals, values)
+    )
 
 
 def common_operands(
