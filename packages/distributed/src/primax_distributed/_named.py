@@ -231,6 +231,10 @@ class NamedSharding(Sharding):
                 index_of[partition] = index
         return dict(zip(devices, index_of))
 
+    def _mesh_axes(self) -> tuple[tuple[Hashable, ...], np.ndarray[Any, Any]] | None:
+        mesh = self.mesh
+        return None if isinstance(mesh, AbstractMesh) else (mesh.axis_names, mesh.devices)
+
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         mesh = self.mesh
         devices = mesh.axis_sizes if isinstance(mesh, AbstractMesh) else self._devices

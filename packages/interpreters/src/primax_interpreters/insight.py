@@ -2,6 +2,7 @@
 
 from primax_core.extend.runtime import Change as Change, Signature as Signature
 
+from ._insight.collectives import Collective as Collective, Traffic as Traffic
 from ._insight.costs import Sum as Sum, Tally as Tally
 from ._insight.explaining import explain as explain
 from ._insight.kernels import Kernel as Kernel

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .._base import pytree
 from .._base.config import state
-from .._ir.jaxpr import Eqn, Jaxpr
+from .._ir.jaxpr import Eqn, Jaxpr, jaxprs_in
+from .._ir.rules import devices as devices_rule
 from .._lower import compile as _compile
 from .._lower.liveness import devices_of
 from .._runtime.array import ArrayImpl, default_sharding, spec_of
@@ -34,6 +37,18 @@ class Signature(NamedTuple):
     current: bool
 
 
+class PartitionMesh(NamedTuple):
+    """The partitions of an executable along the axes of a mesh.
+
+    Attributes:
+      names: the names of the axes.
+      partitions: the number of the partition at each position of the mesh.
+    """
+
+    names: tuple[Any, ...]
+    partitions: np.ndarray
+
+
 class CompiledCall:
     """A function traced and compiled for some arguments, and not run.
 
@@ -43,9 +58,14 @@ class CompiledCall:
       platform: platform that it was compiled for.
       signatures: all signatures that the function was traced for so far, in order.
       executable: jaxlib's executable.
+      num_partitions: number of devices that it runs on.
+      meshes: the meshes of its arguments, results and operations.
     """
 
-    __slots__ = ("_compile_again", "executable", "jaxpr", "name", "platform", "signatures")
+    __slots__ = (
+        "_compile_again", "executable", "jaxpr", "meshes", "name", "num_partitions", "platform",
+        "signatures",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -55,12 +75,16 @@ class CompiledCall:
         signatures: tuple[Signature, ...],
         executable: Any,
         compile_again: Callable[[Callable[[Eqn], str]], Any],
+        num_partitions: int = 1,
+        meshes: tuple[PartitionMesh, ...] = (),
     ):
         self.name: str = name
         self.jaxpr: Jaxpr = jaxpr
         self.platform: str = platform
         self.signatures: tuple[Signature, ...] = signatures
         self.executable: Any = executable
+        self.num_partitions: int = num_partitions
+        self.meshes: tuple[PartitionMesh, ...] = meshes
         self._compile_again = compile_again
 
     def compile_marked(self, mark: Callable[[Eqn], str]) -> Any:
@@ -126,7 +150,41 @@ def compile_call(
         return _compile.compile_module(lowered, devices, options.compiler_options).raw
 
     signatures = _signatures(cache, key, known)
-    return CompiledCall(cache.name, jaxpr, platform, signatures, exe.raw, compile_again)
+    meshes: tuple[PartitionMesh, ...] = ()
+    if sharding.num_devices > 1:
+        named = [sharding, *(s.sharding for s in specs), *(ins or ()), *(outs or ())]
+        meshes = _meshes([*named, *_named_by_operations(jaxpr)], sharding._devices)
+    return CompiledCall(
+        cache.name, jaxpr, platform, signatures, exe.raw, compile_again, sharding.num_devices,
+        meshes,
+    )  # fmt: skip
+
+
+def _meshes(shardings: Sequence[Any], devices: tuple[Any, ...]) -> tuple[PartitionMesh, ...]:
+    """The different meshes of some shardings, over the devices of an executable."""
+    partition_of = {d: i for i, d in enumerate(devices)}
+    meshes: dict[Any, PartitionMesh] = {}
+    for sharding in shardings:
+        axes = None if sharding is None or sharding._is_abstract else sharding._mesh_axes()
+        if axes is None:
+            continue
+        names, of_mesh = axes
+        if partition_of.keys() == {*of_mesh.flat}:
+            numbers = np.reshape([partition_of[d] for d in of_mesh.flat], of_mesh.shape)
+            key = (names, of_mesh.shape, tuple(numbers.flat))
+            meshes.setdefault(key, PartitionMesh(names, numbers))
+    return tuple(meshes.values())
+
+
+def _named_by_operations(jaxpr: Jaxpr) -> Iterator[Any]:
+    """The shardings over the devices that operations of a jaxpr and its sub-jaxprs name."""
+    for eqn in jaxpr.eqns:
+        rule = eqn.primitive.rules.get(devices_rule)
+        named = None if rule is None else rule(eqn)
+        if named is not None:
+            yield named
+        for inner in jaxprs_in(eqn.params):
+            yield from _named_by_operations(inner)
 
 
 def _signatures(cache: Any, key: tuple, known: list[tuple]) -> tuple[Signature, ...]:

@@ -32,7 +32,8 @@ class Sharding(ABC):
     - lowering uses `_sdy`.
 
     A subclass for several devices also defines `_replicated`, `_from_xla`, `_batched`, `_placement`
-    and `_of_placement`, whose defaults are those of one device. One that may have no devices yet,
+    and `_of_placement`, whose defaults are those of one device, and `_mesh_axes`, if it has a mesh,
+    for the names in reports. One that may have no devices yet,
     or is not determined by devices and tiling alone, defines `_equivalence`, `num_devices` and
     `shard_shape`, too.
     """
@@ -146,6 +147,10 @@ class Sharding(ABC):
     def _check_axes(self, what: str) -> None:
         """Raise an error if it divides along axes of a mesh that are manual in this context."""
         return
+
+    def _mesh_axes(self) -> tuple[tuple[Any, ...], np.ndarray] | None:
+        """The names of mesh axes and the array of devices along them; ``None`` without a mesh."""
+        return None
 
     def _equivalence(self, ndim: int) -> tuple[Any, ...]:
         """Devices, memory kind, reduction of partial values and tiling; equal if equivalent."""

@@ -41,6 +41,7 @@ from .._runtime.sharding import (
 if TYPE_CHECKING:
     from .._api.call_inspection import (
         CompiledCall as CompiledCall,
+        PartitionMesh as PartitionMesh,
         Signature as Signature,
         compile_call as compile_call,
     )
@@ -61,6 +62,7 @@ _HOMES: Final = {
     "Change": ".._api.retraces",
     "CompiledCall": ".._api.call_inspection",
     "FastPath": ".fast_path",
+    "PartitionMesh": ".._api.call_inspection",
     "Signature": ".._api.call_inspection",
     "TiledSharding": ".._runtime.tiled_sharding",
     "Tiling": ".._runtime.tilings",

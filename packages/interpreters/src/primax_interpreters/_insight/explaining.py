@@ -10,8 +10,10 @@ from primax_core.extend.runtime import CompiledCall, api_boundary, compile_call
 from primax_core.extend.traces import check_callable, current_trace
 
 from . import cost_table as _cost_table  # noqa: F401  (the fallback of the kind)
+from .collectives import Program, Written, collectives_of, written
 from .costs import equations, tally
 from .drawing import drawn
+from .hlo_text import Module, parsed
 from .kernels import kernels_of
 from .memory import peak_of
 from .phases import COMPILE, Watch
@@ -32,6 +34,8 @@ def explain(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
     - operations on floats, evaluations of special functions and memory traffic, by line of source;
     - how much memory it needs, and where the most;
     - what the compiled program runs (fusions, other kernels), and from which lines;
+    - on several devices, what they send to each other: each collective, also those that XLA's
+      partitioner added, with its bytes, its mesh axes and the line it comes from;
     - how long tracing, lowering, and compiling or loading took, and which of them happened;
     - for which signatures it was traced before, and what made each of them new.
 
@@ -60,7 +64,8 @@ def explain(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
 
 def _report(call: CompiledCall, watch: Watch) -> Report:
     places = Places()
-    kernels, notes = _kernels(call, watch, places)
+    module, requested, notes = _module(call, watch, places)
+    program = Program(module, places, call.num_partitions, call.meshes, requested)
     info = call.jaxpr.debug_info
     return Report(
         name=call.name,
@@ -73,7 +78,9 @@ def _report(call: CompiledCall, watch: Watch) -> Report:
         xla_cost=_xla_cost(call.executable),
         peak=peak_of(call.jaxpr, places),
         memory=_memory(call.executable),
-        kernels=tuple(kernels),
+        kernels=tuple(kernels_of(module, places)),
+        num_devices=call.num_partitions,
+        collectives=tuple(collectives_of(program)),
         phases=watch.phases(),
         notes=tuple(notes),
         drawing=drawn(call.jaxpr, places),
@@ -115,15 +122,23 @@ def _memory(executable: Any) -> CompiledMemory:
     )  # fmt: skip
 
 
-def _kernels(call: CompiledCall, watch: Watch, places: Places) -> tuple[list[Any], list[str]]:
-    """The kernels of the executable, and notes on what could not be found.
+def _module(
+    call: CompiledCall, watch: Watch, places: Places
+) -> tuple[Module, list[Written], list[str]]:
+    """The executable's module, its equations' collectives, and notes on what was not found.
 
     The lines of kernels are found by compiling the jaxpr once more with the lines of its equations
     in the names of operations.
     """
 
+    requested: list[Written] = []
+
     def mark(eqn: Eqn) -> str:
-        return f"#{places.number(places.line(eqn.source_info))}"
+        line = places.line(eqn.source_info)
+        collective = written(eqn, line)
+        if collective is not None:
+            requested.append(collective)
+        return f"#{places.number(line)}"
 
     took = watch.durations.get(COMPILE, 0.0)
     notes = []
@@ -140,5 +155,9 @@ def _kernels(call: CompiledCall, watch: Watch, places: Places) -> tuple[list[Any
     try:
         text = "\n\n".join(m.to_string() for m in executable.hlo_modules())
     except Exception as e:
-        return [], [*notes, f"the platform does not show the compiled program: {e}"]
-    return kernels_of(text, places), notes
+        return (
+            parsed(""),
+            requested,
+            [*notes, f"the platform does not show the compiled program: {e}"],
+        )
+    return parsed(text), requested, notes

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from .costs import Sum
 from .places import Line
-from .text import flops, marks, operations, quantity, seconds, share, size, traffic
+from .text import (
+    communication,
+    flops,
+    marks,
+    operations,
+    origin,
+    quantity,
+    seconds,
+    share,
+    size,
+    traffic,
+)
 
 if TYPE_CHECKING:
     from .report import Report
@@ -64,7 +75,8 @@ def as_fragment(report: Report) -> str:
     """The report as an element of a page."""
     sections = (
         _summary(report), _history(report), _phases(report), _picture(report), _lines(report),
-        _sources(report), _memory(report), _kernels(report), _primitives(report), _notes(report),
+        _sources(report), _memory(report), _communication(report), _kernels(report),
+        _primitives(report), _notes(report),
     )  # fmt: skip
     return (
         f'<div class="primax-report"><style>{_STYLE}</style>\n'
@@ -229,6 +241,21 @@ def _memory(report: Report) -> str:
 
 def _where(line: Line) -> str:
     return f"{line.short}  {line.text}" if line.number else "arguments"
+
+
+def _communication(report: Report) -> str:
+    if report.num_devices == 1:
+        return ""
+    rows = []
+    for c in report.collectives:
+        lines, what = origin(c)
+        source = "; ".join(ln.text for ln in c.lines)
+        times = "unknown" if c.times is None else c.times
+        bytes, sent = Cell(size(c.bytes), c.bytes), Cell(size(c.sent), c.sent)
+        rows.append((c.kind, c.along, lines, source, what, bytes, sent, times))
+    head = ("collective", "mesh axes", "line", "source", "for", "size", "sent by each", "times")
+    table = _table(head, rows, (0, 1, 2, 3, 4)) if rows else ""
+    return _section("Communication", f"<p>{escape(communication(report))}</p>{table}")
 
 
 def _kernels(report: Report) -> str:

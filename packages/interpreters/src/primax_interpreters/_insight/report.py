@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from primax_core.extend.runtime import Change, Signature
 
+from .collectives import Collective, Traffic, traffic_of
 from .costs import Sum, Tally
 from .drawing import Drawing
 from .kernels import Kernel
@@ -49,6 +50,8 @@ class Report:
       peak: the estimated peak of memory, before fusion.
       memory: the compiled program's memory.
       kernels: what the compiled program runs.
+      num_devices: how many devices it runs on.
+      collectives: the operations with which these exchange values; see ``communication``.
       phases: what was traced, lowered, compiled or loaded, and how long it took.
       notes: what else there is to know of the figures.
       jaxpr: the program.
@@ -65,6 +68,8 @@ class Report:
     peak: Peak
     memory: CompiledMemory
     kernels: tuple[Kernel, ...]
+    num_devices: int
+    collectives: tuple[Collective, ...]
     phases: tuple[Phase, ...]
     notes: tuple[str, ...]
     drawing: Drawing
@@ -77,6 +82,14 @@ class Report:
     def total(self) -> Sum:
         """The estimated cost of one call."""
         return self.tally.total
+
+    @property
+    def communication(self) -> dict[tuple[str, tuple[Any, ...] | None], Traffic]:
+        """Counts and bytes of the collectives of one call, by kind and mesh axes."""
+        groups: dict[tuple[str, tuple[Any, ...] | None], list[Collective]] = {}
+        for c in self.collectives:
+            groups.setdefault((c.kind, c.axes), []).append(c)
+        return {key: traffic_of(group) for key, group in groups.items()}
 
     @property
     def lines(self) -> dict[Line, Sum]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .collectives import Collective, traffic_of
 from .costs import Sum
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def as_text(report: Report) -> str:
     parts = [
         f"{report.name} {report.place}".rstrip() + f" on {report.platform}",
         _history(report), _happened(report), _program(report), _cost(report), _memory(report),
-        _kernels(report),
+        *_communication(report), _kernels(report),
     ]  # fmt: skip
     if report.notes:
         parts.append("Notes\n" + "\n".join(f"  {n}" for n in report.notes))
@@ -170,6 +171,46 @@ def _memory(report: Report) -> str:
         origin = f"made at {h.line.short}  {h.line.text[:50]}" if h.line.number else "arguments"
         lines.append(f"  {size(h.bytes):>10}  {h.values} x up to {h.largest}, {origin}")
     return _section("Memory", lines)
+
+
+def communication(report: Report) -> str:
+    """The collectives of one call in a sentence."""
+    total = traffic_of(report.collectives)
+    if not total.count:
+        return f"nothing: the {report.num_devices} devices exchange no values"
+    more = "+" if total.repeated else ""
+    one = "" if total.count == 1 else "s"
+    return (
+        f"{total.count}{more} collective{one} on {report.num_devices} devices, {size(total.bytes)}"
+        f"{more}; each device sends at least {size(total.sent)}{more}"
+    )
+
+
+def origin(c: Collective) -> tuple[str, str]:
+    """The lines of a collective, and what it was made for."""
+    lines = ", ".join(ln.short for ln in c.lines[:3]) + (", ..." if len(c.lines) > 3 else "")
+    what = ", ".join(c.operations[:3])
+    if c.added is not False:
+        what = f"{what} (added by XLA)" if what else "unknown (XLA does not say)"
+    return lines or "unknown", what
+
+
+def _communication(report: Report) -> list[str]:
+    if report.num_devices == 1:
+        return []
+    rows = []
+    for c in report.collectives:
+        lines, what = origin(c)
+        times = "?" if c.times is None else str(c.times)
+        rows.append((c.kind, c.along, lines, what, size(c.bytes), times, _source(c)))
+    head = ("collective", "mesh axes", "line", "for", "size", "times", "source")
+    lines = [communication(report)]
+    lines += ["", *_cut(rows, "collectives", table(head, rows[:_ROWS], 4))] if rows else []
+    return [_section("Communication", lines)]
+
+
+def _source(c: Collective) -> str:
+    return c.lines[0].text[:50] if c.lines else ""
 
 
 def _kernels(report: Report) -> str:
