@@ -32,8 +32,14 @@ def side(lib: Any, export: Any) -> SimpleNamespace:
         devices = np.array(lib.devices()[: np.prod(shape)]).reshape(shape)
         return lib.sharding.Mesh(devices, names, axis_types=(kind,) * len(names))
 
+    def abstract(shape, names, *spec):
+        names = tuple(names)
+        mesh = lib.sharding.AbstractMesh(shape, names, axis_types=(kind,) * len(names))
+        return lib.sharding.NamedSharding(mesh, lib.P(*spec))
+
     return SimpleNamespace(
         lib=lib, lax=lib.lax, np=lib.numpy, x=export, mesh=mesh, divided=divided, over=over,
+        abstract=abstract,
         struct=lambda *spec: lib.ShapeDtypeStruct((8, 4), np.float32, sharding=divided(*spec)),
     )  # fmt: skip
 
@@ -68,6 +74,23 @@ CASES = {
     "type": (lambda s: s.lax.sin, lambda s: {}, lambda s: s.struct("x")),
     "constraint": (constrained, lambda s: {}, lambda s: A),
     "region": (region, lambda s: {}, lambda s: A),
+    "abstract mesh of inputs": (
+        lambda s: s.lax.sin, lambda s: {"in_shardings": s.abstract((2, 4), "xy", "x")}, lambda s: A
+    ),
+    "abstract mesh of results": (
+        lambda s: s.lax.sin,
+        lambda s: {"out_shardings": s.abstract((2, 4), "xy", None, "y")},
+        lambda s: A,
+    ),
+    "abstract mesh of a type": (
+        lambda s: lambda a: s.lax.with_sharding_constraint(
+            s.lax.sin(a), s.abstract((2, 4), "xy", "y")
+        ),
+        lambda s: {},
+        lambda s: s.lib.ShapeDtypeStruct(
+            (8, 4), np.float32, sharding=s.abstract((2, 4), "xy", "x")
+        ),
+    ),
     "nothing": (lambda s: s.lax.sin, lambda s: {}, lambda s: A),
     "replicated": (lambda s: s.lax.sin, lambda s: {"in_shardings": s.divided()}, lambda s: A),
 }  # fmt: skip
@@ -198,3 +221,24 @@ def test_functions_of_one_device_in_regions():
         return px.lax.psum(e.call(a), "x")
 
     assert np.allclose(f(A), np.sin(A[:4]) + np.sin(A[4:]))
+
+
+def test_more_devices_than_the_process_has():
+    rows = []
+    for s in BOTH:
+        sharding = s.abstract((16, 16), "xy", "x", "y")
+        shape = s.lib.ShapeDtypeStruct((32, 64), np.float32, sharding=sharding)
+        e = s.x.export(s.lib.jit(s.lax.sin), platforms=["tpu"])(shape)
+        e = s.x.deserialize(e.serialize())
+        rows.append((e.nr_devices, specs(e.in_shardings_jax(sharding.mesh))))
+    assert rows[0] == rows[1]
+
+
+def test_random_keys():
+    rows = []
+    for s in BOTH:
+        keys = s.lib.device_put(s.lib.random.split(s.lib.random.key(0), 8), s.divided("y"))
+        e = s.x.deserialize(s.x.export(s.lib.jit(s.lib.random.key_data))(keys).serialize())
+        (sharding,) = e.in_shardings_jax(s.mesh)
+        rows.append((str(sharding.spec), np.asarray(e.call(keys)).tolist()))
+    assert rows[0] == rows[1]

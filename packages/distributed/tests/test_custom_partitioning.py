@@ -503,3 +503,55 @@ def test_traced_values_must_be_arguments():
 
     with pytest.raises(TypeError, match="closes over a traced value: pass it as an argument"):
         jit(program)(A, B)
+
+
+def test_only_equal_parts_are_passed_to_partition():
+    """XLA pads values of other sizes inside of a program."""
+
+    def partition(mesh, args, result):
+        return mesh, lambda x: 2 * x, result.sharding, (args[0].sharding,)
+
+    double = custom_partitioning(lambda x: 2 * x)
+    double.def_partition(partition, sharding_rule="i j -> i j")
+    out = jit(lambda x: double(lax.slice_in_dim(x, 0, 7) + 1))(put(A, "y", "x"))
+    assert np.array_equal(out, 2 * (A[:7] + 1))
+    stacked = np.stack([A] * 8)
+    out = jit(lambda x: vmap(double)(lax.slice_in_dim(x, 0, 7) + 1))(put(stacked, "x"))
+    assert np.array_equal(out, 2 * (stacked[:7] + 1))
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("z", "mapped by vmap with spmd_axis_name='z', which Mesh('x': 2, 'y': 4"),
+        ("y", "over an axis of size 6 with spmd_axis_name='y', which does not divide it into equ"),
+    ],
+)
+def test_vmap_with_an_axis_that_does_not_divide(name, message):
+    f, _ = product()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        jit(vmap(f, spmd_axis_name=name))(put(np.stack([A] * 6)), put(np.stack([B] * 6)))
+
+
+def test_the_result_of_the_parts_may_be_in_a_tuple():
+    def partition(mesh, args, result):
+        specs = tuple(a.sharding for a in args)
+        return mesh, lambda a, b: (lax.dot(a, b),), (result.sharding,), specs
+
+    f, _ = product(partition)
+    assert np.allclose(jit(f)(put(A, "x"), B), A @ B)
+
+
+def test_static_arguments_by_negative_positions():
+    f = custom_partitioning(lambda x, n: x * n, static_argnums=(-1,))
+    f.def_partition(
+        lambda n, mesh, args, out: (mesh, lambda x: x * n, out.sharding, (args[0].sharding,)),
+        sharding_rule="i j -> i j",
+    )
+    assert np.array_equal(jit(lambda x: f(x, 3))(put(A, "x")), 3 * A)
+    assert np.array_equal(jit(lambda x: f(x, n=2.0))(put(A, "x")), 2 * A)
+
+
+def test_factors_are_not_one_string():
+    with pytest.raises(TypeError, match="reduction_factors takes a sequence of names, got 'j'"):
+        product(reduction_factors="j")

@@ -179,3 +179,13 @@ def test_pmap():
 def test_errors_of_pmap(call, text):
     with pytest.raises((TypeError, ValueError), match=text):
         call()
+
+
+@pytest.mark.parametrize("n, message", [(1, "on 1 device: the mesh has 4"), (8, "on 8 devices: ")])
+def test_an_abstract_mesh_of_another_size_than_the_computation(n, message):
+    four = pd.AbstractMesh((4,), ("x",), axis_types=(pd.AxisType.Auto,))
+    f = pc.jit(pd.shard_map(lax.sin, mesh=four, in_specs=P("x"), out_specs=P("x")))
+    mesh = pd.make_mesh((n,), ("x",), devices=pc.devices()[:n], axis_types=(pd.AxisType.Auto,))
+    x = pc.device_put(np.ones(8, np.float32), pd.NamedSharding(mesh, P("x")))
+    with pytest.raises(ValueError, match=f"in a computation {message}"):
+        f(x)

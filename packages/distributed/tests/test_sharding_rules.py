@@ -127,6 +127,7 @@ def test_wrong_types():
             {"reduction_factors": ("j",), "permutation_factors": ("j",)},
             "the factor 'j' is in reduction_factors and in permutation_factors",
         ),
+        ({"reduction_factors": ("i",)}, "the factor 'i' is in reduction_factors and in a result"),
     ],
 )
 def test_wrong_options(options, message):

@@ -116,6 +116,9 @@ class custom_partitioning:
             "need_replication_factors": need_replication_factors,
             "permutation_factors": permutation_factors,
         }
+        for name, factors in sets.items():
+            if isinstance(factors, str):
+                raise TypeError(f"{name} takes a sequence of names, got {factors!r}")
         options = {**{k: tuple(v) for k, v in sets.items() if v}, **factor_sizes}
         rule = sharding_rule
         if isinstance(rule, SdyShardingRule) or rule is None or callable(rule):
@@ -144,8 +147,9 @@ class custom_partitioning:
                 "def_partition first"
             )
         args = self._positional(args, kwargs)
-        static = tuple([args[i] for i in self.static_argnums])
-        dynamic = tuple([a for i, a in enumerate(args) if i not in self.static_argnums])
+        nums = [i % len(args) for i in self.static_argnums]
+        static = tuple([args[i] for i in nums])
+        dynamic = tuple([a for i, a in enumerate(args) if i not in nums])
         fun = self._function_of(static, len(args))
         leaves, in_tree = tree_util.tree_flatten(dynamic)
         traced = staged(fun, dynamic, "custom_partitioning")

@@ -271,7 +271,7 @@ class _Call:
 
     def _check_results(self, traced: Any, entries: Sequence[Entries], sizes: Any) -> None:
         what = f"the function of the parts that `partition` of {self._name} returns"
-        if traced.out_tree != self.division.out_tree:
+        if traced.out_tree not in _accepted_trees(self.division.out_tree):
             raise TypeError(
                 f"{what} has a result of structure {traced.out_tree}, but the function has one of "
                 f"structure {self.division.out_tree}"
@@ -324,9 +324,10 @@ class _Call:
         return ins, tree(division.out_tree, self.outs, results)
 
     def _entries_of(self, sharding: Sharding, value: _Value) -> Entries:
-        """The axes of the mesh along which an array is divided.
+        """The axes of the mesh along which an array is divided into equal parts.
 
-        Parts of axes of the mesh are left out: the callbacks only have names for whole ones.
+        Left out are parts of axes of the mesh, because the callbacks only have names for whole
+        ones, and axes that do not divide the size: XLA pads values inside of a program.
         """
         ndim = value.aval.ndim
         if not isinstance(sharding, NamedSharding) or sharding.mesh is not self.mesh:
@@ -335,11 +336,10 @@ class _Call:
         mesh = sharding.mesh
         if not isinstance(mesh, Mesh) or mesh._flat_devices_tuple != self.mesh._flat_devices_tuple:
             return [()] * ndim
-        entries: Entries = []
-        for names in sharding.spec.axes(ndim):
-            known = [n in self.mesh._sizes for n in names]
-            entries.append(tuple(names[: known.index(False)] if False in known else names))
-        return entries
+        return [
+            _dividing(names, size, self.mesh._sizes)
+            for names, size in zip(sharding.spec.axes(ndim), value.aval.shape)
+        ]
 
     def _leading(self, operands: Sequence[Sharding], results: Sequence[Sharding]) -> list[Names]:
         """The axes of the mesh that divide each mapped axis."""
@@ -347,13 +347,30 @@ class _Call:
         leading: list[Names] = []
         values = [*zip(self.outs, results), *zip(self.ins, operands)]
         for k, level in enumerate(self.levels):
-            chosen = level.spmd_names
+            chosen = self._checked(level)
             for v, sharding in () if chosen else values:
                 if k in v.levels:
                     chosen = chosen or self._entries_of(sharding, v)[v.levels.index(k)]
             leading.append(tuple([n for n in chosen if n not in used]))
             used |= {*chosen}
         return leading
+
+    def _checked(self, level: Level) -> Names:
+        """The mesh axes that `vmap` requires for a mapped axis."""
+        names, size = level.spmd_names, level.axis.size
+        for name in names:
+            if name not in self.mesh._sizes:
+                raise ValueError(
+                    f"{self._name} is mapped by vmap with spmd_axis_name={name!r}, which "
+                    f"{self.mesh} does not have: its axes are {self.mesh.axis_names}"
+                )
+        if _dividing(names, size, self.mesh._sizes) != names:
+            raise ValueError(
+                f"{self._name} is mapped by vmap over an axis of size {size} with spmd_axis_name="
+                f"{names[0] if len(names) == 1 else names!r}, which does not divide it into equal "
+                f"parts: the mesh is {self.mesh}"
+            )
+        return names
 
     def _check_mesh(self, mesh: Any) -> None:
         if not isinstance(mesh, Mesh):
@@ -429,6 +446,24 @@ class _Value:
     def whole_spec(self, entries: Entries, leading: Sequence[Names]) -> PartitionSpec:
         """The spec with mapped axes."""
         return PartitionSpec(*map(entry_of, [*(leading[k] for k in self.levels), *entries]))
+
+
+def _accepted_trees(tree: Any) -> tuple[Any, ...]:
+    """The structures of the results of the parts: one result may be in a tuple."""
+    single, in_tuple = tree_util.tree_structure(0), tree_util.tree_structure((0,))
+    return (single, in_tuple) if tree == single else (tree,)
+
+
+def _dividing(names: Names, size: int, sizes: Any) -> Names:
+    """The first of these mesh axes that together divide an axis of a size into equal parts."""
+    chosen: list[Hashable] = []
+    parts = 1
+    for name in names:
+        parts *= sizes.get(name, 0)
+        if not parts or size % parts:
+            break
+        chosen.append(name)
+    return tuple(chosen)
 
 
 def _unused(leading: Sequence[Names], entries: Sequence[Entries]) -> list[Names]:

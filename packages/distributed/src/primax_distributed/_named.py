@@ -98,8 +98,11 @@ class NamedSharding(Sharding):
     def _devices(self) -> tuple[Device, ...]:
         mesh = self.mesh
         if isinstance(mesh, AbstractMesh):
-            raise ValueError(f"{self} has no devices: its mesh is abstract. Use one over a Mesh")
+            raise self._without_devices()
         return mesh._flat_devices_tuple
+
+    def _without_devices(self) -> ValueError:
+        return ValueError(f"{self} has no devices: its mesh is abstract. Use one over a Mesh")
 
     @property
     def _is_abstract(self) -> bool:
@@ -293,7 +296,8 @@ class NamedSharding(Sharding):
         if known is None:
             from ._mesh_of_tiling import mesh_and_spec  # loaded on first use
 
-            assert isinstance(self.mesh, Mesh)
+            if not isinstance(self.mesh, Mesh):
+                raise self._without_devices()
             mesh, spec = mesh_and_spec(self.mesh, tiling)
             known = _from_tilings[key] = NamedSharding(mesh, spec, memory_kind=self._memory_kind)
         return known
@@ -319,8 +323,6 @@ class NamedSharding(Sharding):
         )
 
     def _of_placement(self, placement: Any) -> NamedSharding | None:
-        if not isinstance(self.mesh, Mesh):
-            return None
         if placement is unplaced:  # equal on all devices along explicit axes
             return self._replicated() if self.mesh.are_all_axes_explicit else None
         entries = [entry_of(names) for names in placement.spec]

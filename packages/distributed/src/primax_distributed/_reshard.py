@@ -92,8 +92,7 @@ reshard_p.rule(lower)(_lower)
 
 @reshard_p.rule(devices)
 def _devices(eqn: Any) -> Any:
-    sharding = eqn.params["dst_sharding"]
-    return None if sharding._is_abstract else sharding._replicated()
+    return eqn.params["dst_sharding"]._replicated()
 
 
 # The cotangent is cast to the type of the operand.

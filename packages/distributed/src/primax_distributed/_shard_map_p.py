@@ -23,7 +23,6 @@ from primax_core.extend import (
 )
 
 from ._manual_region import Region
-from ._mesh import Mesh
 from ._named import NamedSharding
 from ._shardy_text import sharding_text
 from ._spec import PartitionSpec
@@ -107,12 +106,17 @@ def _effects(*avals, jaxpr, newly_manual_axes, **_):  # type: ignore[no-untyped-
 
 @shard_map_p.rule(devices)
 def _devices(eqn):  # type: ignore[no-untyped-def]
-    mesh = eqn.params["mesh"]
-    return NamedSharding(mesh, PartitionSpec()) if isinstance(mesh, Mesh) else None
+    return NamedSharding(eqn.params["mesh"], PartitionSpec())
 
 
 @shard_map_p.rule(lower)
 def _lower(ctx, *values, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, check_vma):  # type: ignore[no-untyped-def]
+    if mesh.size != ctx.num_partitions:
+        raise ValueError(
+            f"shard_map over {mesh} in a computation on {ctx.num_partitions} "
+            f"device{'s' * (ctx.num_partitions > 1)}: the mesh has {mesh.size}. Pass arrays with a "
+            "NamedSharding over these, or use a Mesh in place of an AbstractMesh"
+        )
     region = Region(mesh.abstract_mesh, newly_manual_axes, check_vma)
     outer = ctx.axes.manual if ctx.axes is not None else frozenset()
     free = not {*mesh.axis_names} <= newly_manual_axes | outer

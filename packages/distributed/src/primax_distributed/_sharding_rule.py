@@ -135,6 +135,13 @@ class SdyShardingRule:
         parts = {f for d in dims if not isinstance(d, str) for f in d}
         self._check_sizes(whole, parts)
         self._check_sets(whole | parts)
+        results = {f for m in self.result_mappings for d in m for f in _factors(d)}
+        for name in self.reduction_factors:
+            if name in results:
+                raise ValueError(
+                    f"the factor {name!r} is in reduction_factors and in a result: a result does "
+                    "not have the axes over which the function reduces"
+                )
 
     def _check_sizes(self, whole: set[str], parts: set[str]) -> None:
         for name, size in self.factor_sizes.items():
@@ -177,6 +184,10 @@ class SdyShardingRule:
         ]
         mappings = f"{self.operand_mappings}, {self.result_mappings}"
         return f"SdyShardingRule({mappings}, {self.factor_sizes}{''.join(sets)})"
+
+
+def _factors(dim: str | CompoundFactor) -> tuple[str, ...]:
+    return (dim,) if isinstance(dim, str) else dim
 
 
 def _mappings(values: Any, what: str) -> tuple[ArrayMapping, ...]:
@@ -331,7 +342,7 @@ def _numbers(
 ) -> tuple[tuple[int, ...], ...]:
     numbers = []
     for dim, size in zip(dims, shape):
-        names = (dim,) if isinstance(dim, str) else dim
+        names = _factors(dim)
         numbers.append(tuple([factors.number(name, size) for name in names]))
         product = math.prod([factors.sizes[n] for n in numbers[-1]])
         if len(names) > 1 and product != size:

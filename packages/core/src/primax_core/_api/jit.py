@@ -17,7 +17,7 @@ from .._lower.lazy import compile_jaxpr
 from .._lower.liveness import devices_of, unusable_donations
 from .._runtime.array import ArrayImpl, Spec
 from .._runtime.devices import Device, devices
-from .._runtime.dispatch import Executable, device_of
+from .._runtime.dispatch import Executable, device_of, listed_devices
 from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due
 from .._runtime.sharding import Sharding, SingleDeviceSharding
@@ -366,20 +366,22 @@ def placement(o: _Options, jaxpr: Jaxpr, specs: Sequence[Spec]) -> Sharding | No
     """
     chosen = None
     for s in (*shardings_in(o.in_shardings), *shardings_in(o.out_shardings)):
-        if chosen is not None and chosen._devices != s._devices:
+        if chosen is not None and not chosen._same_devices(s):
             raise ValueError(
                 f"in_shardings and out_shardings name different devices: {chosen} and {s}"
             )
-        chosen = s._computing()._replicated()
+        if chosen is None or chosen._is_abstract:
+            chosen = s._computing()._replicated()
     if chosen is not None and chosen.num_devices > 1:
         where = f"in_shardings and out_shardings of {jaxpr.debug_info.name}"
         named = devices_of(jaxpr)
-        if named is not None and named._devices != chosen._devices:
+        if named is not None and not named._same_devices(chosen):
             raise ValueError(
-                f"Received incompatible devices for one computation: got {list(chosen._devices)}, "
-                f"named by {where}, and {list(named._devices)}, named by an operation in it."
+                f"Received incompatible devices for one computation: got {listed_devices(chosen)}, "
+                f"named by {where}, and {listed_devices(named)}, named by an operation in it."
             )
-        device_of(specs, chosen, where)
+        concrete = device_of(specs, chosen if named is None else named, where)
+        chosen = concrete if chosen._is_abstract else chosen
     return chosen
 
 

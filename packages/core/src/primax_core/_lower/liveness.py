@@ -71,19 +71,24 @@ def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
     return has_dims
 
 
-def devices_of(jaxpr: Jaxpr) -> Any:
-    """The sharding over the devices that operations of a jaxpr name, or ``None``."""
-    if "devices" not in jaxpr.cache:
-        jaxpr.cache["devices"] = _find_devices(jaxpr)
-    return jaxpr.cache["devices"]
+def devices_of(jaxpr: Jaxpr, abstract: bool = False) -> Any:
+    """The sharding over the devices that operations of a jaxpr name, or ``None``.
+
+    Args:
+      abstract: also shardings over abstract meshes count.
+    """
+    key = "devices", abstract
+    if key not in jaxpr.cache:
+        jaxpr.cache[key] = _find_devices(jaxpr, abstract)
+    return jaxpr.cache[key]
 
 
-def _find_devices(jaxpr: Jaxpr) -> Any:
+def _find_devices(jaxpr: Jaxpr, abstract: bool) -> Any:
     for eqn in jaxpr.eqns:
         rule = eqn.primitive.rules.get(devices)
         named = None if rule is None else rule(eqn)
-        if named is None:
-            inner = map(devices_of, jaxprs_in(eqn.params))
+        if named is None or named._is_abstract and not abstract:
+            inner = (devices_of(j, abstract) for j in jaxprs_in(eqn.params))
             named = next((s for s in inner if s is not None), None)
         if named is not None:
             return named

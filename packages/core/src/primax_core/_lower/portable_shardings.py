@@ -52,7 +52,7 @@ class PortableSharding(NamedTuple):
 def describe(
     shardings: Sequence[Sharding | None], avals: Sequence[Any]
 ) -> tuple[PortableSharding | None, ...]:
-    """The shardings of arrays without their devices.
+    """The shardings of arrays of these types without their devices.
 
     Raises:
       ValueError: for partial values, and devices in another order than that of the mesh.
@@ -75,5 +75,5 @@ def _described(sharding: Sharding, ndim: int) -> PortableSharding:
     for dim in map(dialect.DimensionShardingAttr, attribute.dimension_shardings):
         names = tuple([dialect.AxisRefAttr(a).name for a in dim.axes])
         entries.append(names if dim.is_closed else None)
-    kind = None if sharding._is_abstract or sharding._on_default_memory() else sharding.memory_kind
+    kind = None if sharding._on_default_memory() else sharding.memory_kind
     return PortableSharding(tuple([(a.name, a.size) for a in axes]), tuple(entries), kind)

@@ -50,10 +50,9 @@ class ExecutableShardings:
         Args:
           ins, outs: ``None`` in place of a sharding leaves it open.
         """
-        devices = everywhere._devices
         chosen: list[Sharding | None] = []
         for spec, requested in zip(in_specs, ins or [None] * len(in_specs)):
-            if requested is None and spec.sharding._devices == devices:
+            if requested is None and spec.sharding._same_devices(everywhere):
                 requested = spec.sharding
             elif requested is None and not spec.aval.shape:
                 requested = everywhere
@@ -74,10 +73,9 @@ class ExecutableShardings:
 
     def of_constants(self, consts: Sequence[Any]) -> list[Sharding | None]:
         """Shardings of array constants: their own on the same devices, otherwise open."""
-        devices = self.everywhere._devices
+        same = self.everywhere._same_devices
         return [
-            c.sharding if isinstance(c, ArrayImpl) and c.sharding._devices == devices else None
-            for c in consts
+            c.sharding if isinstance(c, ArrayImpl) and same(c.sharding) else None for c in consts
         ]
 
     def texts_of_constants(self, consts: Sequence[Any]) -> list[str | None]:
@@ -133,7 +131,10 @@ def check_divides(sharding: Sharding, shape: Sequence[int], what: str) -> None:
     XLA would silently choose another sharding.
     """
     try:
-        sharding.devices_indices_map(tuple(shape))
+        if sharding._is_abstract:
+            sharding.shard_shape(tuple(shape))
+        else:
+            sharding.devices_indices_map(tuple(shape))
     except ValueError as e:
         raise ValueError(f"{what}: {e}") from None
     except InconclusiveDimensionOperation:

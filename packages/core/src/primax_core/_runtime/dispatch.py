@@ -495,15 +495,17 @@ def device_of(specs: Sequence[Spec], named: Any = None, name: str = "") -> Shard
     """
     chosen, first = named, ""
     if named is not None:
-        first = f"the devices of {name}, {_listed_devices(named)}"
+        first = f"the devices of {name}, {listed_devices(named)}"
     elif state.default_placement is not None:
         chosen = _context_placement()
-        first = f"the devices of the current mesh, {_listed_devices(chosen)}"
+        first = f"the devices of the current mesh, {listed_devices(chosen)}"
     for i, s in enumerate(specs):
         if s.committed:
             if chosen is None:
                 chosen, first = s.sharding, _placed(i, s)
-            elif s.sharding._devices != chosen._devices:
+            elif s.sharding._same_devices(chosen):
+                chosen = s.sharding if chosen._is_abstract else chosen
+            else:
                 raise ValueError(
                     f"Received incompatible devices for one computation: got {first} and "
                     f"{_placed(i, s)}. Move one of them with device_put."
@@ -540,12 +542,14 @@ def _moved(array: ArrayImpl, sharding: Sharding) -> ArrayImpl:
     return known[1]
 
 
-def _listed_devices(sharding: Sharding) -> str:
+def listed_devices(sharding: Sharding) -> str:
+    if sharding._is_abstract:
+        return str(sharding)
     return ", ".join(map(str, sharding._devices))
 
 
 def _placed(i: int, spec: Spec) -> str:
-    where = _listed_devices(spec.sharding)
+    where = listed_devices(spec.sharding)
     return f"argument {i} of type {spec.aval.strip_weak_type()} on {where}"
 
 

@@ -86,6 +86,12 @@ class Sharding(ABC):
         """True for a sharding over a mesh without devices: it describes a type."""
         return False
 
+    def _same_devices(self, other: Sharding) -> bool:
+        """True if both have the same devices; for an abstract one only their number counts."""
+        if self._is_abstract or other._is_abstract:
+            return self.num_devices == other.num_devices
+        return self._devices == other._devices
+
     def _over_devices_of(self, array: Sharding) -> Sharding:
         """If this is abstract, the sharding for a concrete array with a sharding.
 
@@ -213,13 +219,16 @@ class Sharding(ABC):
         return GSPMDSharding(devices, tiling, memory_kind=self.memory_kind)
 
     def _on_default_memory(self) -> bool:
-        return self.memory_kind in (None, default_memory_kind(self._devices[0]))
+        return self.memory_kind in (None, self._default_memory_kind())
+
+    def _default_memory_kind(self) -> str | None:
+        return "device" if self._is_abstract else default_memory_kind(self._devices[0])
 
     def _computing(self) -> Sharding:
         """The same devices with the memory kind in which executables compute."""
         if self._on_default_memory():
             return self
-        return self.with_memory_kind(default_memory_kind(self._devices[0]))
+        return self.with_memory_kind(self._default_memory_kind())
 
     def _device_list(self) -> Any:
         return _jax.DeviceList(self._devices)

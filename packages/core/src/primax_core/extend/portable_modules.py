@@ -40,7 +40,7 @@ class LoweredModule:
         "_lowered", "name", "kept_args", "everywhere", "shardings", "in_shardings", "out_shardings"
     )  # fmt: skip
 
-    def __init__(self, lowered: Any, name: str, shardings: Any = None):
+    def __init__(self, lowered: Any, name: str, jaxpr: Any, shardings: Any = None):
         self._lowered = lowered
         self.name: str = name
         self.kept_args: tuple[int, ...] = lowered.kept_args
@@ -51,8 +51,8 @@ class LoweredModule:
         if shardings is not None:
             self.shardings = tuple(shardings.ins), tuple(shardings.outs)
             describe = portable_shardings.describe
-            self.in_shardings = describe(shardings.ins, shardings.in_avals)
-            self.out_shardings = describe(shardings.outs, shardings.out_avals)
+            self.in_shardings = describe(shardings.ins, jaxpr.in_avals)
+            self.out_shardings = describe(shardings.outs, jaxpr.out_avals)
 
     @property
     def nr_devices(self) -> int:
@@ -110,8 +110,8 @@ def lower_portable(
     shardings = None
     if sharding is None:
         sharding = device_of(specs, devices_of(traced.jaxpr), name)
-        if sharding.num_devices == 1 and everywhere is not None:
-            sharding = everywhere
+        if sharding.num_devices == 1:
+            sharding = everywhere or devices_of(traced.jaxpr, abstract=True) or sharding
     if sharding.num_devices > 1:
         shardings = traced._executable_shardings(traced.jaxpr, specs, sharding, requested)
     names = (traced.debug_info.arg_names if traced.debug_info else None) or ()
@@ -120,7 +120,7 @@ def lower_portable(
         overrides=overrides, arg_names=names if len(names) == len(traced._avals) else None,
         shardings=shardings,
     )  # fmt: skip
-    return LoweredModule(lowered, name, shardings)
+    return LoweredModule(lowered, name, traced.jaxpr, shardings)
 
 
 def check_portable(

@@ -74,6 +74,11 @@ def _abstract(x, *, sharding, unconstrained_dims):
 
 @sharding_constraint_p.rule(lower)
 def _lower(ctx, x, *, sharding, unconstrained_dims):
+    if ctx.num_partitions > 1 and sharding.num_devices not in (1, ctx.num_partitions):
+        raise ValueError(
+            f"with_sharding_constraint with {sharding} in a computation on {ctx.num_partitions} "
+            f"devices: use a mesh of {ctx.num_partitions} devices"
+        )
     return constrain(x, sharding, ctx.in_avals[0], unconstrained_dims)
 
 

@@ -82,7 +82,7 @@ def sharding_like(aval: Any, *others: Any) -> Any:
 
 def devices_named(sharding: Any) -> Sharding | None:
     """The replicated sharding over the devices of a sharding, if it has several."""
-    if isinstance(sharding, Sharding) and not sharding._is_abstract and sharding.num_devices > 1:
+    if isinstance(sharding, Sharding) and sharding.num_devices > 1:
         return sharding._replicated()
     return None
 

@@ -1,0 +1,62 @@
+"""Shardings over abstract meshes: in portable modules, beside devices, of another size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax_core as pc
+import primax_distributed as pd
+from primax_core import lax
+from primax_core.extend import portable_modules
+from primax_distributed import AbstractMesh, AxisType, NamedSharding, P, make_mesh
+
+
+def lowered(fun, *args, **options):
+    traced = pc.jit(fun, **options).trace(*args)
+    return portable_modules.lower_portable(traced, ["tpu"])
+
+
+def test_portable_modules_over_abstract_meshes():
+    """They need no devices: 256 of another platform."""
+    mesh = AbstractMesh((16, 16), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+    x = np.ones((32, 32), np.float32)
+    typed = pc.ShapeDtypeStruct(x.shape, x.dtype, sharding=rows)
+    modules = {
+        "argument": lowered(lax.sin, x, in_shardings=rows),
+        "type": lowered(lax.sin, typed),
+        "result": lowered(lax.sin, x, out_shardings=columns),
+        "constraint": lowered(lambda x: lax.with_sharding_constraint(x, columns), x),
+        "region": lowered(
+            pd.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()), x
+        ),
+    }
+    assert {m.nr_devices for m in modules.values()} == {256}
+    for name in ("argument", "type"):
+        (described,) = modules[name].in_shardings
+        assert described.over(mesh).is_equivalent_to(rows, 2)
+    (described,) = modules["result"].out_shardings
+    assert described.over(mesh).is_equivalent_to(columns, 2)
+
+
+def test_abstract_meshes_beside_devices():
+    mesh = make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    one, other = NamedSharding(mesh, P("x")), NamedSharding(mesh.abstract_mesh, P(None, "x"))
+    x = np.ones((8, 8), np.float32)
+    for ins, outs in ((one, other), (other, one)):
+        module = lowered(lax.sin, x, in_shardings=ins, out_shardings=outs)
+        assert module.nr_devices == 8 and module.everywhere.mesh is mesh
+    four = NamedSharding(AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,)), P())
+    with pytest.raises(ValueError, match="in_shardings and out_shardings name different devices"):
+        lowered(lax.sin, x, in_shardings=one, out_shardings=four)
+    with pytest.raises(ValueError, match="has no devices: its mesh is abstract"):
+        pc.jit(lax.sin, in_shardings=other)(x)
+
+
+def test_constraints_over_another_number_of_devices():
+    mesh = make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    four = NamedSharding(AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,)), P("x"))
+    x = pc.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x")))
+    with pytest.raises(ValueError, match="in a computation on 8 devices: use a mesh of 8 devices"):
+        pc.jit(lambda x: lax.with_sharding_constraint(lax.sin(x), four))(x)
