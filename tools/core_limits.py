@@ -35,7 +35,8 @@ GROWTH: Final[dict[str, int]] = {
     "logs of backward rules, views as arguments, attributes of operations": 20_000,
     "executables and arrays on several devices, their parts, callbacks in them": 118_000,
     "operations that a function divides over devices (rules of the kind partition)": 10_000,
-    "export over several devices, checks of shardings of unknown origin": 14_000,
+    "export over several devices and abstract meshes, checks of untrusted shardings": 17_000,
+    "meshes and partitions of compiled calls": 3_000,
     "explicit axes in types: rules of axes, sharding of results, divided axes of vmap": 14_000,
     "several processes: their service, members and clients": 32_000,
 }

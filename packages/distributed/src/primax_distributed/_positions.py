@@ -1,6 +1,6 @@
 """`shard_map` with the option `disable_jit`: operation by operation, position by position.
 
-A value of the region is differing once for each position along the axes along which it may vary.
+A value of the region is kept once for each position along the axes along which it may vary.
 Collectives, and nested regions, are computed over all devices together.
 """
 
