@@ -12,16 +12,24 @@ from typing import Any, Final
 
 from primax_core.extend import native, summarize
 
+from ._signatures import Signature
 from ._versions import check_version
 
 _libraries: Final[list[Any]] = []
 """Loaded libraries, whose functions XLA calls until the process ends."""
 
 _names: Final[set[str]] = set()
+_signatures: Final[dict[str, Signature]] = {}
 
 
 def register_ffi_target(
-    name: str, fn: Any, platform: str = "cpu", api_version: int = 1, *, traits: int = 0
+    name: str,
+    fn: Any,
+    platform: str = "cpu",
+    api_version: int = 1,
+    *,
+    traits: int = 0,
+    signature: Signature | None = None,
 ) -> None:
     """Register a native function, so that :func:`ffi_call` can call it by name.
 
@@ -36,17 +44,28 @@ def register_ffi_target(
       api_version: 1 for typed handlers (``XLA_FFI_DEFINE_HANDLER_SYMBOL``), 0 for functions of
         the earlier interfaces.
       traits: the sum of the handler's traits; 1 is "can be captured in a command buffer".
+      signature: the types of operands, results and attributes, for all platforms. Calls are
+        checked while tracing.
 
     Raises:
-      TypeError, ValueError: if the arguments do not fit, or the name has another handler.
+      TypeError, ValueError: if the arguments do not fit, or the name has another handler or
+        signature.
       RuntimeError: if the handler was built with newer headers than the installed jaxlib's.
     """
     where = _platform(platform)
     _check_handlers(name, fn)
+    _check_signature(name, signature, api_version)
     if api_version == 1:
         check_version(name, fn)
     native.register(name, fn, platform=where, api_version=api_version, traits=traits)
     _names.add(name)
+    if signature is not None:
+        _signatures[name] = signature
+
+
+def signature_of(name: str) -> Signature | None:
+    """The signature with which a native function was registered."""
+    return _signatures.get(name)
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
@@ -111,6 +130,7 @@ def load_library(
     *,
     platform: str = "cpu",
     api_version: int = 1,
+    signatures: Mapping[str, Signature] | None = None,
 ) -> ctypes.CDLL:
     """Load a shared library, and register functions of it.
 
@@ -119,11 +139,13 @@ def load_library(
       symbols: the names of functions, which are the names of the targets, too; or a dictionary
         from targets to functions, or to dictionaries of functions by stage.
       platform, api_version: as for :func:`register_ffi_target`.
+      signatures: the signatures of targets by name.
 
     Returns:
       The library, which stays loaded.
 
     Raises:
+      ValueError: if there is a signature without a function.
       OSError: if the library cannot be loaded.
       AttributeError: if it has no function of a name.
     """
@@ -141,10 +163,34 @@ def load_library(
         else _symbol(library, file, symbol)
         for target, symbol in symbols.items()
     }
+    signatures = dict(signatures or {})
+    if unknown := {*signatures} - {*handlers}:
+        raise ValueError(
+            f"there are signatures of {sorted(unknown)}, which are not among the targets "
+            f"{sorted(handlers)}"
+        )
     _libraries.append(library)
     for target, handler in handlers.items():
-        register_ffi_target(target, handler, platform, api_version)
+        signature = signatures.get(target)
+        register_ffi_target(target, handler, platform, api_version, signature=signature)
     return library
+
+
+def _check_signature(name: str, signature: Any, api_version: int) -> None:
+    if signature is None:
+        return
+    if not isinstance(signature, Signature):
+        raise TypeError(f"the signature of {name!r} is {signature!r}, not a Signature")
+    if api_version != 1 and signature.has_attributes:
+        raise ValueError(
+            f"the signature of {name!r} has attributes, which functions of the earlier interfaces "
+            "(api_version=0) do not receive"
+        )
+    present = _signatures.get(name)
+    if present is not None and present != signature:
+        raise ValueError(
+            f"the native function {name!r} is registered with another signature, {present!r}"
+        )
 
 
 def _symbol(library: ctypes.CDLL, file: str, symbol: str) -> Any:
