@@ -183,7 +183,7 @@ def test_pages_include_tutorials_and_readmes():
     assert {"primitive.md", "interpreter.md", "rules.md", "jaxprs.md"} <= names
     assert len(INTRODUCTION) >= 6
     wheels = {p.parent.name for p in PAGES if p in READMES}
-    assert {"core", "distributed", "interpreters", "numpy", "nn", "scipy"} <= wheels
+    assert {"core", "distributed", "ffi", "interpreters", "numpy", "nn", "scipy"} <= wheels
 
 
 def test_index_links_every_page():

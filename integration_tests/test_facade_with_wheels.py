@@ -42,7 +42,8 @@ def test_wheels_are_loaded_on_first_use(name: str) -> None:
 def test_import_loads_no_optional_wheel() -> None:
     code = (
         "import sys, primax; dir(primax); "
-        "wheels = {f'primax_{w}' for w in ('distributed', 'interpreters', 'numpy', 'nn', 'scipy')};"
+        "names = ('distributed', 'ffi', 'interpreters', 'numpy', 'nn', 'scipy');"
+        "wheels = {f'primax_{name}' for name in names};"
         "assert not wheels & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -66,6 +67,12 @@ def test_nn_modules_are_shared_with_the_wheel(name: str) -> None:
     below = name.removeprefix("nn").lstrip(".")
     wheel = importlib.import_module(f"primax_nn.{below}" if below else "primax_nn")
     assert importlib.import_module(f"primax.{name}") is wheel
+
+
+def test_native_functions_are_those_of_the_wheel() -> None:
+    import primax_ffi
+
+    assert primax.ffi is primax_ffi and importlib.import_module("primax.ffi") is primax_ffi
 
 
 def test_names_of_several_devices_are_those_of_the_wheel() -> None:

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-WHEELS = ("distributed", "interpreters", "numpy", "nn", "scipy")
+WHEELS = ("distributed", "ffi", "interpreters", "numpy", "nn", "scipy")
 PROGRAM = """
 import primax_core
 import primax_core.extend.versions as versions

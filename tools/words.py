@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CLEAN = (
     "packages/core",
     "packages/distributed",
+    "packages/ffi",
     "packages/interpreters",
     "packages/numpy",
     "packages/nn",

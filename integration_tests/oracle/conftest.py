@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/numpy/tests"
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/nn/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/scipy/tests"))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/distributed/tests"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "packages/ffi/tests"))
 
 import forgetting
 

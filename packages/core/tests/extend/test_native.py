@@ -133,7 +133,39 @@ def test_attributes_that_cannot_be_read(value, message):
         text(attributes={"x": value})
 
 
+def test_tokens_of_stablehlo():
+    def rule(ctx, x):
+        token = native.call(ctx, "acme_target", [x], [native.abstract_token])
+        types = [ctx.in_avals[0], native.abstract_token]
+        options = {"input_output_aliases": {1: 0}, "operand_layouts": [(), (0, 1)]}
+        options["result_layouts"] = [(0, 1), ()]
+        return native.call(ctx, "acme_target", [*token, x], types, **options)[:1]
+
+    out = primitive(rule).lower(np.ones((2, 3), np.float32)).as_text()
+    assert "(tensor<2x3xf32>) -> !stablehlo.token" in out
+    assert "(!stablehlo.token, tensor<2x3xf32>) -> (tensor<2x3xf32>, !stablehlo.token)" in out
+    assert "operand_layouts = [dense<> : tensor<0xindex>, dense<[0, 1]>" in out
+    aliased = primitive(
+        lambda ctx, x: native.call(
+            ctx, "acme_target", [x], [native.abstract_token], input_output_aliases={0: 0}
+        )
+    )
+    with pytest.raises(ValueError, match="has a token, without memory"):
+        aliased.lower(np.float32(1))
+
+
 # Registration
+
+
+def test_registered_names():
+    from primax_core._runtime import custom_calls
+
+    assert not native.is_registered("acme_absent")
+    native.register("acme_present", capsule(8), platform="gpu")
+    assert native.is_registered("acme_present")
+    # XLA's own functions need no registration.
+    assert native.is_registered("xla_ffi_python_cpu_callback")
+    custom_calls.ensure(["xla_ffi_python_cpu_callback"])
 
 
 def test_an_unknown_target():

@@ -153,6 +153,7 @@ if TYPE_CHECKING:
     from . import experimental as experimental
     from . import export as export
     from . import extend as extend
+    from . import ffi as ffi
     from . import image as image
     from . import insight as insight
     from . import interpreters as interpreters

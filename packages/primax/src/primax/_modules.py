@@ -43,6 +43,7 @@ OPTIONAL: Final = {
     "experimental.mesh_utils": "primax_distributed.mesh_utils",
     "experimental.multihost_utils": "primax_distributed.multihost_utils",
     "experimental.sparse": "primax_scipy.experimental.sparse",
+    "ffi": "primax_ffi",
     "image": "primax_numpy.image",
     "insight": "primax_interpreters.insight",
     "nn": "primax_nn",
@@ -84,6 +85,7 @@ EXTENSION_API: Final = (
 
 EXTRAS: Final = {
     "primax_distributed": "distributed",
+    "primax_ffi": "ffi",
     "primax_interpreters": "interpreters",
     "primax_nn": "nn",
     "primax_numpy": "numpy",

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from jaxlib.mlir import ir
 
+from .._ir.avals import abstract_token
 from .._ir.effects import are_ordered
 from .._ir.jaxpr import Jaxpr
 from .._ir.symbolic_dims import is_static
@@ -64,8 +65,9 @@ def call(
     Args:
       ctx: the context of the lowering rule.
       target: the name of the native function, see ``register``.
-      operands: MLIR values, row-major unless ``operand_layouts`` differs.
-      out_avals: types of the results; by default those of the equation.
+      operands: MLIR values, row-major unless ``operand_layouts`` differs; also StableHLO's tokens.
+      out_avals: types of the results; by default those of the equation. ``abstract_token`` is the
+        type of a result that is a token of StableHLO.
       attributes: the named attributes that the handler reads (``api_version`` 4): booleans,
         integers and floats (NumPy scalars keep their dtype, Python numbers have 64 bits), strings
         and bytes, arrays of one axis and sequences of numbers (booleans arrive as uint8), dtypes
@@ -132,11 +134,10 @@ def call(
     ctx.needs.update(needs)
     if placed:  # an argument or result of an executable is not on one of its devices
         everywhere = ctx.sharding._replicated()
-        texts = [everywhere._sdy(physical(a).ndim) for a in avals]
-        n = len(tokens)
-        outs[n:] = [
-            sdy().sharding_constraint(x, parse_sharding(t)) for x, t in zip(outs[n:], texts)
-        ]
+        for i, aval in enumerate(avals, len(tokens)):
+            if aval is not abstract_token:
+                text = everywhere._sdy(physical(aval).ndim)
+                outs[i] = sdy().sharding_constraint(outs[i], parse_sharding(text))
     return ctx.take_tokens(tokens, outs)
 
 
@@ -183,7 +184,7 @@ def custom_call(
       tokens: the number of leading operands that are tokens; equally many leading results are.
       called_functions: the symbols of functions of the module.
     """
-    types = [type_of(a) for a in out_avals]
+    types = [hlo.TokenType.get() if a is abstract_token else type_of(a) for a in out_avals]
     operand_layouts = _checked_layouts(target, "operand", operand_layouts, operands[tokens:])
     result_layouts = _checked_layouts(target, "result", result_layouts, types)
     aliases = dict(input_output_aliases or {})
@@ -198,7 +199,7 @@ def custom_call(
         # Additional operands specify the shapes of the results; refinement removes them. It does
         # not support aliases, whose types would change one after the other.
         shape_operands = list(range(len(operands), len(operands) + len(out_avals)))
-        shapes = [size_values(physical(a).shape) for a in out_avals]
+        shapes = [size_values(() if a is abstract_token else physical(a).shape) for a in out_avals]
         operands, aliases = [*operands, *shapes], {}
         operand_layouts = [*operand_layouts, *[row_major(1)] * len(out_avals)]
     op = hlo.CustomCallOp(
@@ -273,7 +274,8 @@ def _layouts(orders: Sequence[Sequence[int]]) -> ir.Attribute:
 
 
 def _rank_of(x: Any) -> int:
-    return ir.RankedTensorType(x.type if isinstance(x, ir.Value) else x).rank
+    type_ = x.type if isinstance(x, ir.Value) else x
+    return 0 if type_ == hlo.TokenType.get() else ir.RankedTensorType(type_).rank
 
 
 def _checked_layouts(
@@ -311,6 +313,8 @@ def _check_aliases(
                     f"{what}s (the keys are operands, the values are results)"
                 )
         operand, result = operands[i].type, types[o]
+        if hlo.TokenType.get() in (operand, result):
+            raise ValueError(f"input_output_aliases of {target!r} has a token, without memory")
         if operand != result and operand.has_static_shape and result.has_static_shape:
             raise ValueError(
                 f"result {o} of {target!r}, of type {result}, cannot use the memory of operand "

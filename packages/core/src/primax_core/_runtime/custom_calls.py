@@ -36,6 +36,14 @@ def is_provided(name: str) -> bool:
     return name in _providers
 
 
+def is_known_to_xla(name: str) -> bool:
+    """Return True if XLA has a native function of this name for the CPU: its own, or one that
+    was registered by other means."""
+    from .jaxlib_versions import _jax  # loaded on first use
+
+    return name in _jax.custom_call_targets("Host")
+
+
 def renew(names: Iterable[str]) -> None:
     """Let the providers of these names run again when they are next needed."""
     _done.difference_update(names)
@@ -51,6 +59,8 @@ def ensure(names: Iterable[str]) -> None:
         if name not in _done:
             with lock:
                 if name not in _providers:
+                    if is_known_to_xla(name):
+                        continue
                     raise LookupError(
                         f"an executable calls the native functions {name!r}, which no imported "
                         "package provides. Import the package that created it, or register them: "

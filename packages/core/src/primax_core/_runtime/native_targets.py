@@ -139,6 +139,12 @@ def platforms_of(name: str) -> list[str]:
     return [p for n, p in _targets if n == name]
 
 
+def is_registered(name: str) -> bool:
+    """Return True if a native function of this name is registered for some platform, by
+    ``register`` or ``provides_custom_calls``, or if XLA has it for the CPU."""
+    return custom_calls.is_provided(name) or custom_calls.is_known_to_xla(name)
+
+
 def check_registered(name: str, platform: str, typed: bool) -> None:
     """Raise an error if a target is registered, but not for this platform and interface.
 

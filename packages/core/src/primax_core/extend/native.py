@@ -9,9 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from .._ir.avals import AbstractToken as AbstractToken, abstract_token as abstract_token
 from .._runtime.native_targets import (
     batch_partitionable as batch_partitionable,
     include_dir as include_dir,
+    is_registered as is_registered,
     register as register,
     register_type as register_type,
 )

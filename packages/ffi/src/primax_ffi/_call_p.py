@@ -1,0 +1,111 @@
+"""The primitive of calls of native functions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from primax_core.extend import (
+    NamedEffect,
+    Primitive,
+    abstract,
+    batch,
+    effects,
+    hide_defaults,
+    jvp,
+    lower,
+    native,
+    transpose,
+)
+
+from ._targets import check_known
+from ._tokens import with_tokens
+from ._vmapping import batched
+
+ffi_call_p: Final = Primitive("ffi_call", multiple_results=True)
+hide_defaults(
+    "ffi_call",
+    attributes=(),
+    has_side_effect=False,
+    ordered=False,
+    vmap_method=None,
+    input_layouts=None,
+    output_layouts=None,
+    input_output_aliases=(),
+    custom_call_api_version=4,
+    legacy_backend_config=None,
+)
+
+
+class NativeEffect(NamedEffect):
+    """A native function with side effects is called."""
+
+    name = "Native"
+    keeps = True
+
+
+class OrderedNativeEffect(NativeEffect):
+    """A native function with side effects is called, in program order."""
+
+    name = "OrderedNative"
+    ordered = True
+
+
+_EFFECT: Final = frozenset([NativeEffect()])
+_ORDERED: Final = frozenset([OrderedNativeEffect()])
+
+
+@ffi_call_p.rule(abstract)
+def _abstract(*avals, result_avals, **_):  # type: ignore[no-untyped-def]
+    return list(result_avals)
+
+
+@ffi_call_p.rule(effects)
+def _effects(*avals, has_side_effect, ordered, **_):  # type: ignore[no-untyped-def]
+    return _ORDERED if ordered else _EFFECT if has_side_effect else frozenset()
+
+
+@ffi_call_p.rule(lower)
+def _lower(
+    ctx, *operands, target_name, result_avals, attributes, has_side_effect, ordered, vmap_method,
+    input_layouts, output_layouts, input_output_aliases, custom_call_api_version,
+    legacy_backend_config,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    check_known(target_name, ctx.platform, ctx.eqn.source)
+
+    def call(values: list[Any], types: list[Any]) -> list[Any]:
+        return native.call(
+            ctx,
+            target_name,
+            values,
+            types,
+            attributes={name: frozen.value for name, frozen in attributes} or None,
+            api_version=custom_call_api_version,
+            backend_config=legacy_backend_config,
+            operand_layouts=_fastest_first(input_layouts),
+            result_layouts=_fastest_first(output_layouts),
+            input_output_aliases=dict(input_output_aliases),
+            has_side_effect=has_side_effect,
+            ordered=ordered,
+        )
+
+    return with_tokens(target_name, call, operands, ctx.in_avals, result_avals)
+
+
+def _fastest_first(layouts: Any) -> Any:
+    return layouts and [order and order[::-1] for order in layouts]
+
+
+@ffi_call_p.rule(jvp)
+def _jvp(primals, tangents, *, target_name, **_):  # type: ignore[no-untyped-def]
+    raise ValueError(
+        f"The FFI call to `{target_name}` cannot be differentiated: a native function has no "
+        "derivative. Wrap the call in a function with custom_jvp or custom_vjp, and define it there"
+    )
+
+
+ffi_call_p.unsupported(transpose, "native functions are not known to be linear: use custom_vjp")
+
+
+@ffi_call_p.rule(batch)
+def _batch(axis, args, dims, **params):  # type: ignore[no-untyped-def]
+    return batched(ffi_call_p.bind, axis, args, dims, params)

@@ -1,0 +1,165 @@
+"""Types of results and layouts, as ``ffi_call`` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax_core.extend import ShapedArray, dtypes
+from primax_core.extend.native import abstract_token
+from primax_core.layout import Layout
+
+from ._tokens import TOKEN
+
+MajorToMinor = tuple[int, ...] | None
+
+
+def result_types(target: str, results: Any) -> tuple[tuple[ShapedArray, ...], bool]:
+    """The types of the results, and whether there may be several.
+
+    Raises:
+      TypeError, ValueError: if one of them is not a type of an array.
+    """
+    several = isinstance(results, (list, tuple))
+    types = [_type(target, i, r) for i, r in enumerate(results if several else [results])]
+    return tuple(types), several
+
+
+def _type(target: str, i: int, result: Any) -> ShapedArray:
+    if result is abstract_token:
+        return TOKEN
+    if isinstance(result, ShapedArray):
+        shape, dtype = result.shape, result.dtype
+    else:
+        try:
+            shape, dtype = tuple(result.shape), result.dtype
+        except (AttributeError, TypeError):
+            raise ValueError(
+                "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got "
+                f"{result!r} at position {i}. The call of {target!r} needs the type of each "
+                "result, such as ShapeDtypeStruct((2, 3), np.float32)"
+            ) from None
+    if isinstance(dtype, dtypes.ExtendedDType):
+        if dtype == TOKEN.dtype:
+            return TOKEN
+        raise TypeError(
+            f"result {i} of {target!r} has dtype {dtype.name}, which native functions do not have: "
+            "return its data (for random keys, random.key_data) and wrap it again"
+        )
+    return ShapedArray(shape, np.dtype(dtype))
+
+
+def check_operand(target: str, i: int, aval: Any) -> None:
+    """Raise an error for an operand that native functions cannot receive."""
+    dtype = getattr(aval, "dtype", None)
+    if not isinstance(aval, ShapedArray):
+        raise TypeError(
+            f"operand {i} of {target!r} is {aval}, but native functions receive arrays: pass the "
+            "contents of a reference (ref[...])"
+        )
+    if isinstance(dtype, dtypes.ExtendedDType) and dtype != TOKEN.dtype:
+        raise TypeError(
+            f"operand {i} of {target!r} has dtype {dtype.name}, which native functions do not "
+            "have: pass its data (for random keys, random.key_data)"
+        )
+
+
+def checked_layouts(
+    target: str, what: str, layouts: Any, avals: Sequence[ShapedArray]
+) -> tuple[MajorToMinor, ...] | None:
+    """Layouts of all operands or results; ``None`` if all are row-major.
+
+    Raises:
+      TypeError, ValueError: if they do not fit the arrays.
+    """
+    if layouts is None:
+        return None
+    if not isinstance(layouts, (list, tuple)):
+        raise TypeError(
+            f"the layouts of the {what}s of {target!r} are {layouts!r}, but they are to be a "
+            "sequence with the layout of each array"
+        )
+    if len(layouts) != len(avals):
+        inputs = "input arguments" if what == "operand" else "outputs"
+        input_ = "input" if what == "operand" else "output"
+        raise ValueError(
+            f"The number of {inputs} ({len(avals)}) must equal the number of "
+            f"{input_} layouts ({len(layouts)}), in the call of {target!r}"
+        )
+    orders = [_layout(target, f"{what} {i}", x, a) for i, (x, a) in enumerate(zip(layouts, avals))]
+    return None if all(o is None for o in orders) else tuple(orders)
+
+
+def _layout(target: str, what: str, layout: Any, aval: ShapedArray) -> MajorToMinor:
+    if layout is None:
+        return None
+    if isinstance(layout, Layout):
+        if layout.tiling:
+            raise ValueError(f"the layout of {what} of {target!r} has tiles: leave tiling out")
+        layout = layout.major_to_minor
+    try:
+        order = tuple([int(axis) for axis in layout])
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"the layout of {what} of {target!r} is {layout!r}, but a layout is a sequence of "
+            "axes, slowest first, a Layout, or None for row-major"
+        ) from None
+    if sorted(order) != list(range(aval.ndim)):
+        raise ValueError(
+            f"the layout of {what} of {target!r} is {order}, but it is to contain each of the "
+            f"{aval.ndim} axes once, slowest first; row-major is {tuple(range(aval.ndim))}"
+        )
+    return None if order == tuple(range(aval.ndim)) else order
+
+
+def is_one_layout(layouts: Any) -> bool:
+    """Return True for the layout of a single array, False for a sequence of layouts."""
+    if isinstance(layouts, Layout):
+        return True
+    return isinstance(layouts, (list, tuple)) and all(
+        isinstance(x, (int, np.integer)) for x in layouts
+    )
+
+
+def checked_aliases(
+    target: str,
+    aliases: Any,
+    operands: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    orders: tuple[tuple[MajorToMinor, ...] | None, tuple[MajorToMinor, ...] | None],
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of an operand and a result that uses its memory.
+
+    Raises:
+      TypeError, ValueError: if the arrays differ, or do not exist.
+    """
+    pairs = tuple(sorted((int(i), int(o)) for i, o in dict(aliases or {}).items()))
+    for i, o in pairs:
+        mapping = f"input_output_aliases contains the mapping '{i}:{o}' "
+        for kind, n, count in (("input", i, len(operands)), ("output", o, len(results))):
+            if not 0 <= n < count:
+                raise ValueError(
+                    f"{mapping}with {kind} index {n} outside the range [0, {count}), in the call "
+                    f"of {target!r}; the keys are operands, the values are results"
+                )
+        operand, result = operands[i], results[o]
+        if (operand.shape, operand.dtype) != (result.shape, result.dtype):
+            raise ValueError(
+                f"{mapping}referring to an input with abstract value {operand} and an output with "
+                f"a different abstract value {result}, in the call of {target!r}"
+            )
+        ins, outs = orders
+        layout_in, layout_out = ins and ins[i], outs and outs[o]
+        if layout_in != layout_out:
+            raise ValueError(
+                f"{mapping}referring to an input with layout {layout_in or 'row-major'} and an "
+                f"output with a different layout {layout_out or 'row-major'}, in the call of "
+                f"{target!r}"
+            )
+    if len({o for _, o in pairs}) != len(pairs):
+        raise ValueError(
+            f"input_output_aliases of {target!r} gives one result the memory of several operands"
+        )
+    return pairs
