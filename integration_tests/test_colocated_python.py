@@ -117,6 +117,8 @@ def test_declared_types() -> None:
         (lambda f: f.specialize(devices=[OTHER])(), ValueError, "is a gpu device: move the"),
         (lambda f: colocated_cpu_devices([OTHER]), ValueError, "set the option num_cpu_devices to"),
         (lambda f: colocated_python_class(f), TypeError, "expects a class"),
+        (lambda f: colocated_python(3), TypeError, "takes a function, got 3"),
+        (lambda f: f.specialize(out_specs_fn=3), TypeError, "a function as out_specs_fn, got 3"),
         (lambda f: colocated_python(lambda x: 3)(jnp.ones(3)), ValueError, "result is of type int"),
     ],
 )

@@ -201,7 +201,7 @@ def test_the_table_names_primitives():
     primitives_of(px._transform)
     primitives_of(px._engine)
     known = {p.name for p in known_primitives()}
-    assert set(table._TABLE) - known <= {"name", "call_exported"}
+    assert set(table._TABLE) - known <= {"name", "call_exported", "inspect_sharding"}
 
 
 def twice(name):

@@ -43,6 +43,17 @@ def test_results_in_host_memory(place):
     assert kind(f.lower(X).compile()(X)[0]) == "pinned_host"
 
 
+def test_results_of_custom_rules_and_checkpoint():
+    def f(x):
+        return px.device_put(lax.sin(x), HOST)
+
+    vjp, jvp = px.custom_vjp(f), px.custom_jvp(f)
+    vjp.defvjp(lambda x: (f(x), None), lambda _, ct: (ct,))
+    jvp.defjvp(lambda primals, tangents: (f(*primals), *tangents))
+    for g in (vjp, jvp, px.checkpoint(f)):
+        assert kind(px.jit(g)(X)) == "pinned_host"
+
+
 def test_results_by_out_shardings():
     f = px.jit(lambda x: (x * 2, x), out_shardings=(HOST, HERE))
     a, b = f(X)

@@ -284,5 +284,14 @@ def test_open_axes_and_memory_kinds_are_kept(exported) -> None:
     assert export.deserialize(changed.serialize())._in_named_shardings == (described,)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, pc.jit])
+def test_results_have_the_memory_kind_of_the_export(wrap) -> None:
+    host = divided(1, None).with_memory_kind("pinned_host")
+    e = export.export(pc.jit(lambda x: (lax.sin(x), x), out_shardings=(host, None)))(X)
+    e = export.deserialize(e.serialize())
+    first, second = wrap(e.call)(pc.device_put(X, divided(0, None)))
+    assert first.sharding.memory_kind == "pinned_host" != second.sharding.memory_kind
+
+
 def test_readers_of_the_first_minor_version_see_an_addition(exported) -> None:
     assert (envelope.MAJOR, envelope.MINOR) == (1, 1)

@@ -10,6 +10,8 @@ from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, trace_rule
 from .._ir.printer import hide_defaults
+from .._ir.rules import memory_kinds
+from .._lower.formats import result_kinds
 from .._trace.core import Trace, Tracer, check_live, placed_like, run_eagerly, set_trace, typeof
 from .._trace.reference_ops import references
 from .._trace.staging import JaxprWriter, close_over, eval_jaxpr, stage
@@ -87,6 +89,7 @@ def configure(
     (sub_jaxpr,) = (p for p, attribute in params.items() if attribute == "jaxpr")
     hide_defaults(primitive.name, num_consts=0)
     add_custom_call_rules(primitive, sub_jaxpr, restricted)
+    primitive.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params[sub_jaxpr]))
 
     @primitive.rule(trace_rule)
     def _trace_rule(trace, args, **params):

@@ -20,7 +20,9 @@ from .._ir.primitive import (
     transpose,
 )
 from .._ir.rule_results import described, invalid_result, is_list
+from .._ir.rules import memory_kinds
 from .._ir.samples import Sample, bf16, c64, f32, samples
+from .._lower.formats import result_kinds
 from .._lower.lazy import hlo, lowering
 from .._runtime.memory_spaces import ArrayCopySemantics, Space
 from .._trace.core import typeof
@@ -88,6 +90,7 @@ def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
 
 
 add_call_rules(remat_p, "jaxpr")
+remat_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
 
 
 @remat_p.rule(lower)

@@ -24,18 +24,19 @@ class PortableProgram:
       kept_args: indices of the arguments of ``main``.
       nr_devices: the number of its devices.
       any_platform: it may be used on other platforms.
+      out_kinds: memory kinds of the results, ``None`` for the default; empty if all are.
       cache: values derived from it.
     """
 
     __slots__ = (
         "name", "data", "platforms", "in_avals", "out_avals", "kept_args", "nr_devices",
-        "any_platform", "cache", "_plan", "__weakref__",
+        "any_platform", "out_kinds", "cache", "_plan", "__weakref__",
     )  # fmt: skip
 
     def __init__(
         self, name: str, data: bytes, platforms: tuple[str, ...], in_avals: tuple[Any, ...],
         out_avals: tuple[Any, ...], kept_args: tuple[int, ...], nr_devices: int = 1,
-        any_platform: bool = False,
+        any_platform: bool = False, out_kinds: tuple[str | None, ...] = (),
     ):  # fmt: skip
         self.name: str = name
         self.data: bytes = data
@@ -45,6 +46,7 @@ class PortableProgram:
         self.kept_args: tuple[int, ...] = kept_args
         self.nr_devices: int = nr_devices
         self.any_platform: bool = any_platform
+        self.out_kinds: tuple[str | None, ...] = out_kinds
         self.cache: dict[Any, Any] = {}
         self._plan: Any = None
 

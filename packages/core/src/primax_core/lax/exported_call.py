@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .._ir.placement import is_placed
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
-from .._ir.rules import place
+from .._ir.rules import memory_kinds, place
 from .._ir.samples import Sample, f32, samples
 from .._lower.exported import PortableProgram
 from .._lower.lazy import platforms, portable
@@ -45,6 +45,11 @@ def _place(abstract, in_avals, params):
     from .._ir.placed_types import placements  # loaded with the first placement
 
     return placements.inference.infer(call_exported_p, abstract, in_avals, params)
+
+
+@call_exported_p.rule(memory_kinds)
+def _memory_kinds(eqn):
+    return eqn.params["exported"].out_kinds or [None] * len(eqn.outvars)
 
 
 @call_exported_p.rule(lower)

@@ -143,6 +143,7 @@ class Exported:
             self.fun_name, self.mlir_module_serialized, tuple(self.platforms), self.in_avals,
             self.out_avals, self.module_kept_var_idx, self.nr_devices,
             DisabledSafetyCheck.platform() in self.disabled_safety_checks,
+            tuple([s and s.memory_kind for s in self._out_named_shardings]),
         )  # fmt: skip
 
     # Calls

@@ -56,7 +56,8 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
     Raises:
       ValueError: when called, if there are no devices, the arguments are on different devices, or a
         type is not the declared one.
-      TypeError: when called, if an argument or a result is not an array.
+      TypeError: if ``fun`` is not callable, or when called, if an argument or a result is not an
+        array.
       ModuleNotFoundError: when called, if cloudpickle is not installed.
 
     Example::
@@ -68,6 +69,8 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
 
         double(primax.numpy.arange(3))  # Array([0, 2, 4], dtype=int32)
     """
+    if not callable(fun):
+        raise TypeError(f"colocated_python takes a function, got {fun!r}")
     return make_callable(fun)
 
 

@@ -88,7 +88,10 @@ def specialized(
 
         Raises:
           ValueError: if one of them was declared before.
+          TypeError: if `out_specs_fn` is not callable.
         """
+        if out_specs_fn is not None and not callable(out_specs_fn):
+            raise TypeError(f"specialize takes a function as out_specs_fn, got {out_specs_fn!r}")
         more = specialization.update(in_specs=in_specs, out_specs_fn=out_specs_fn, devices=devices)
         return specialized(fun, name, new_runner, more)
 
