@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import types
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -111,3 +115,92 @@ def test_the_sharding_that_the_partitioner_chooses():
     assert [s.shard_shape(shape) for s, shape in zip(seen, [(4, 8), (8, 4), (8,), (4, 4)])] == [
         (2, 8), (8, 2), (8,), (2, 4)
     ]  # fmt: skip
+
+
+# Pictures
+
+
+def cells(picture):
+    """The titles of the parts of a picture, and its other texts."""
+    root = ElementTree.fromstring(picture.svg)
+    name = "{http://www.w3.org/2000/svg}"
+    titles = [t.text for t in root.iter(f"{name}title")]
+    return titles, [t.text for t in root.findall(f"{name}text")]
+
+
+def tiled(shape, *args):
+    from primax_core.extend.runtime import TiledSharding, Tiling
+
+    return TiledSharding(px.devices()[:4], Tiling.along_mesh(shape, *args))
+
+
+def test_pictures_of_parts(tmp_path):
+    picture = debugger.sharding_picture((4, 6), Grid())
+    titles, texts = cells(picture)
+    assert titles == [f"cpu {i}" for i in range(6)]
+    assert texts == [
+        "rows: axis 0 of size 4", "columns: axis 1 of size 6", "0:2", "2:4", "4:6", "0:2", "2:4"
+    ]  # fmt: skip
+    picture.to_svg(tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").read_text("utf-8") == picture.svg == picture._repr_html_()
+    assert "to_svg" in repr(picture)
+
+
+def test_pictures_of_every_rank():
+    assert cells(debugger.sharding_picture(lax.sin(X)))[0] == ["cpu 0"]
+    titles, texts = cells(debugger.sharding_picture((), tiled((2, 2), [])))
+    assert titles == ["cpu 0,1,2,3"] and texts[0] == "a scalar"
+    cube = tiled((2, 2), [(0,), (), (1,)])
+    titles, texts = cells(debugger.sharding_picture((4, 8, 2), cube))
+    assert titles == ["cpu 0", "cpu 1", "cpu 2", "cpu 3"]
+    assert texts[:3] == [
+        "rows: axis 0 of size 4", "columns: axis 2 of size 2", "not divided: axis 1 of size 8"
+    ]  # fmt: skip
+    rows = tiled((2, 2), [(0,), ()])
+    assert cells(debugger.sharding_picture((4, 8), rows))[0] == ["cpu 0,1", "cpu 2,3"]
+
+
+class Named(Grid):
+    """The sharding of ``Grid`` on a mesh with names."""
+
+    def __init__(self):
+        self.devices = np.array([self.Device(i) for i in range(12)]).reshape(2, 2, 3)
+
+    def devices_indices_map(self, shape):
+        parts = list(super().devices_indices_map(shape).values())
+        return {self.devices[i, j, k]: parts[3 * i + k] for i, j, k in np.ndindex(2, 2, 3)}
+
+    def _mesh_axes(self):
+        return ("data", "seq", "<model>"), self.devices
+
+
+def test_pictures_name_the_axes_of_the_mesh():
+    titles, texts = cells(debugger.sharding_picture((4, 6), Named()))
+    assert texts[:3] == [
+        "rows: axis 0 of size 4 along data (2)", "columns: axis 1 of size 6 along <model> (3)",
+        "copies along seq (2)",
+    ]  # fmt: skip
+    assert titles[0] == "cpu 0,3"
+
+
+def test_pictures_need_devices():
+    with pytest.raises(TypeError, match="pass an array outside of transformations, or a shape"):
+        px.jit(debugger.sharding_picture)(X)
+    with pytest.raises(TypeError, match="which has no devices"):
+        debugger.sharding_picture(np.ones(3))
+
+
+def test_notebooks_display_pictures(monkeypatch, said):
+    shown = []
+    ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=1)
+    display.display = shown.append
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    debugger.visualize_sharding((4, 6), Grid())
+    assert said() == [] and cells(shown[0])[0][0] == "cpu 0"
+    debugger.visualize_sharding((4, 6), Grid(), use_color=False)
+    assert len(said()) == 5 and len(shown) == 1
+    ipython.get_ipython = lambda: types.SimpleNamespace()  # a terminal
+    debugger.visualize_sharding((4, 6), Grid())
+    assert len(said()) == 5 and len(shown) == 1

@@ -12,6 +12,7 @@ from primax_core.extend.runtime import api_boundary
 from primax_core.extend.traces import Tracer, check_callable
 
 from .inspecting import inspect_sharding_p
+from .sharding_pictures import displayed
 
 
 @api_boundary
@@ -34,7 +35,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 
 @api_boundary
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print the sharding of an array of rank 1 or 2; see :func:`visualize_sharding`."""
+    """Print or display the sharding of an array of rank 1 or 2; see :func:`visualize_sharding`."""
     shape = arr.shape
     if isinstance(arr, Array) and not isinstance(arr, Tracer):
         visualize_sharding(shape, arr.sharding, **kwargs)
@@ -60,6 +61,9 @@ def visualize_sharding(
 ) -> None:
     """Print the devices of each shard of an array of rank 1 or 2.
 
+    A notebook displays a picture instead, unless ``use_color`` is false or there is a
+    ``color_map``; :func:`sharding_picture` makes it for any rank.
+
     Args:
       shape: the array's shape.
       sharding: the array's sharding.
@@ -81,6 +85,8 @@ def visualize_sharding(
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"visualize_sharding shows arrays of rank 1 and 2, got the shape {shape}")
+    if use_color and color_map is None and displayed(shape, sharding):
+        return
     devices_of = _devices_of_shards(shape, sharding)
     rows = sorted({spans[0] for spans in devices_of})
     columns = sorted({spans[1] for spans in devices_of})
