@@ -10,13 +10,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from primax_core.extend import Primitive
-from primax_core.extend.placements import Casts, PlacementInference, install_placements, is_placed
+from primax_core.extend.placements import (
+    Casts,
+    PlacementInference,
+    install_placements,
+    is_placed,
+    unplaced,
+)
 
 from ._explicit_types import explicit_specs, is_requested
 from ._manual_inference import joined
 from ._mesh_options import current_abstract_mesh
 from ._named import Placement
 from ._placement_errors import ShardingTypeError
+from ._reshard import check_partial
 
 
 class AxisInference(PlacementInference):
@@ -45,10 +52,19 @@ class AxisInference(PlacementInference):
 
 
 def _placed(result: Any, mesh: Any, spec: Any, axes: dict[str, Any]) -> Any:
-    """The type of a result; unreduced axes of the parameter `out_sharding` are kept."""
+    """The type of a result; unreduced axes of the parameter `out_sharding` are kept.
+
+    A result that is divided along an axis along which an operand is reduced is not reduced there.
+    """
+    if axes.get("reduced"):
+        axes = {**axes, "reduced": axes["reduced"] - {n for names in spec for n in names}}
     if is_placed(result):
-        return result.update(placement=result.placement.update(spec=spec, **axes))
-    return result.update(placement=Placement.of(mesh, spec, **axes))
+        placement = result.placement.update(spec=spec, **axes)
+    else:
+        placement = Placement.of(mesh, spec, **axes)
+    if mesh.manual_axes and placement is not unplaced:
+        check_partial(placement)
+    return result.update(placement=placement)
 
 
 def common_mesh(prim: Primitive, placements: Sequence[Any]) -> Any:

@@ -11,7 +11,10 @@ from primax_core.extend.placements import Casts, is_placed
 from primax_core.extend.runtime import bounded_cache
 
 from ._axis_casts import ordered, preduced_p, pvary_p, reduced_vary_cast_p
+from ._named import NamedSharding
 from ._placement_errors import ShardingTypeError
+from ._reshard import reshard_to
+from ._spec import PartitionSpec
 
 Names = frozenset[Hashable]
 _NONE: Final[Names] = frozenset()
@@ -54,15 +57,18 @@ def cast_to_varying(aval: Any, names: Names, mesh: Any) -> Callable[[Any], Any] 
     return _cast(reduced, ordered(missing - {*reduced}, mesh), ())
 
 
-def _cast(*axes: tuple[Hashable, ...]) -> Callable[[Any], Any]:
-    cast = _casts.get(axes)
+def _cast(*axes: tuple[Hashable, ...], sharding: Any = None) -> Callable[[Any], Any]:
+    key = (*axes, sharding)
+    cast = _casts.get(key)
     if cast is None:
-        cast = _casts[axes] = partial(_with_axes, axes=axes)
+        cast = _casts[key] = partial(_with_axes, axes=axes, sharding=sharding)
     result: Callable[[Any], Any] = cast
     return result
 
 
-def _with_axes(x: Any, axes: tuple[tuple[Hashable, ...], ...]) -> Any:
+def _with_axes(x: Any, axes: tuple[tuple[Hashable, ...], ...], sharding: Any) -> Any:
+    if sharding is not None:
+        x = reshard_to(x, sharding)
     for prim, names in zip((reduced_vary_cast_p, pvary_p, preduced_p), axes):
         if names:
             x = prim.bind(x, axes=names)
@@ -85,9 +91,21 @@ def _cast_operand(
             f"lax.pcast(..., {names}, to='varying') to the initial value of the reference"
         )
     from_reduced = missing & reduced_of(aval)
+    explicit = equal & {*mesh.explicit_axes}
     return _cast(
-        ordered(from_reduced, mesh), ordered(missing - from_reduced, mesh), ordered(equal, mesh)
+        ordered(from_reduced, mesh),
+        ordered(missing - from_reduced, mesh),
+        ordered(equal - explicit, mesh),
+        sharding=_reduced_along(aval, explicit, mesh) if explicit else None,
     )
+
+
+def _reduced_along(aval: Any, names: Names, mesh: Any) -> NamedSharding:
+    """The sharding of a value of a type, reduced along explicit axes too."""
+    spec = PartitionSpec(*[None] * aval.ndim)
+    if is_placed(aval):
+        spec = aval.placement.sharding.spec
+    return NamedSharding(mesh, spec.update(reduced=spec.reduced | names))
 
 
 def joined(
@@ -110,6 +128,10 @@ def joined(
         axes["unreduced"] = unreduced
         axes["unreduced_kind"] = _common_kind(prim, in_avals)
     reduced = _NONE.union(*map(reduced_of, in_avals)) - varying - unreduced
+    if reduced:
+        reduced -= {
+            n for a in in_avals if is_placed(a) for names in a.placement.spec for n in names
+        }
     if reduced:
         axes["reduced"] = reduced
     casts = [_cast_operand(prim, a, varying, reduced, mesh) for a in in_avals]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from primax_core.extend import ShapedArray
-from primax_core.extend.placements import is_placed
+from primax_core.extend.placements import is_placed, unplaced
 from primax_core.extend.runtime import bounded_cache
 from primax_core.extend.traces import named_axes
 
@@ -18,6 +18,7 @@ from ._collectives import MeshAxesOwner
 from ._mesh_axes import AxisType
 from ._mesh_options import current_abstract_mesh
 from ._named import Placement
+from ._reshard import check_partial
 from ._spec import PartitionSpec, entry_of
 
 Names = frozenset[Hashable]
@@ -92,6 +93,8 @@ class Region:
             reduced=reduced,
             unreduced_kind=kind if unreduced else None,
         )
+        if placement is not unplaced:
+            check_partial(placement)
         return ShapedArray(shape, aval.dtype, aval.weak_type, placement)
 
     def global_aval(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:

@@ -537,10 +537,19 @@ class Placement(PlacementOfTypes):
         return difference_of_manual(expected, actual, self.mesh)
 
     @property
+    def is_partial(self) -> bool:
+        """True if the value is unreduced along explicit axes."""
+        return bool(self.explicit(self.unreduced))
+
+    @property
     def cotangent(self) -> Any:
-        """The placement of cotangents: unreduced and reduced axes are exchanged."""
-        kind = self.unreduced_kind if self.reduced else None
-        return self.update(unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind)
+        """The placement of cotangents: unreduced and reduced axes are exchanged.
+
+        In a region of manual axes the cotangent is not unreduced along the others.
+        """
+        reduced = self.manual(self.reduced) if self.mesh.manual_axes else self.reduced
+        kind = self.unreduced_kind if reduced else None
+        return self.update(unreduced=reduced, reduced=self.unreduced, unreduced_kind=kind)
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = (self.varying, self.unreduced, self.reduced)

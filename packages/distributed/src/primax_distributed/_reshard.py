@@ -18,6 +18,8 @@ from primax_core.extend import (
 from primax_core.extend.elementwise import linear
 from primax_core.extend.placements import is_placed, unplaced
 
+from ._placement_errors import ShardingTypeError
+
 reshard_p: Final = Primitive("reshard")
 mesh_cast_p: Final = Primitive("mesh_cast")
 
@@ -29,19 +31,29 @@ def reshard_to(x: Any, sharding: Any) -> Any:
 
 def cast_explicit(x: Any, placement: Any) -> Any:
     """A value with the explicit axes of a placement."""
-    actual = typeof(x).placement
-    if actual is not unplaced and actual.spec == placement.spec:
+    actual, target = explicit_part(typeof(x).placement), explicit_part(placement)
+    if actual is target:
         return x
-    if actual is unplaced and not any(placement.spec):
-        return x
-    return reshard_to(x, placement.update(varying=(), unreduced=(), reduced=()).sharding
-                      if any(placement.spec) else actual.sharding._replicated())  # fmt: skip
+    if target is unplaced:
+        return reshard_to(x, actual.sharding._replicated())
+    return reshard_to(x, target.sharding)
 
 
 def uncast_explicit(x: Any) -> Any:
     """A value without explicit axes: the whole value on each device."""
-    placement = typeof(x).placement
-    return reshard_to(x, placement.sharding._replicated()) if any(placement.spec) else x
+    placement = explicit_part(typeof(x).placement)
+    return x if placement is unplaced else reshard_to(x, placement.sharding._replicated())
+
+
+def explicit_part(placement: Any) -> Any:
+    """A placement without manual axes: `unplaced` if it has no explicit ones."""
+    if placement is unplaced:
+        return placement
+    unreduced = placement.explicit(placement.unreduced)
+    return placement.update(
+        varying=frozenset(), unreduced=unreduced, reduced=placement.explicit(placement.reduced),
+        unreduced_kind=placement.unreduced_kind if unreduced else None,
+    )  # fmt: skip
 
 
 def without_explicit_axes(x: Any) -> Any:
@@ -66,7 +78,25 @@ def _place(abstract: Any, in_avals: Any, params: Any) -> tuple[list[Any], None]:
     (x,) = in_avals
     (out,) = abstract(x)
     target = params["dst_sharding"]._placement(x.ndim)
-    return [out.update(placement=_with_manual_axes(target, x))], None
+    placement = _with_manual_axes(target, x)
+    if placement is not unplaced:
+        check_partial(placement)
+    return [out.update(placement=placement)], None
+
+
+def check_partial(placement: Any) -> None:
+    """Raise ``ShardingTypeError`` for a value that is unreduced along axes that XLA cannot reduce.
+
+    XLA aborts the process on such a value in a manual computation.
+    """
+    mesh = placement.mesh
+    if mesh.manual_axes and placement.is_partial:
+        names = tuple([n for n in mesh.axis_names if n in placement.explicit(placement.unreduced)])
+        raise ShardingTypeError(
+            f"a value is unreduced along the mesh axes {names} in a shard_map that is manual along "
+            f"{mesh.manual_axes} only, which XLA cannot compile: reduce the value there, with a "
+            "sharding without `unreduced`, or make all axes manual"
+        )
 
 
 def _with_manual_axes(target: Any, aval: Any) -> Any:
@@ -84,6 +114,14 @@ def _with_manual_axes(target: Any, aval: Any) -> Any:
 
 def _lower(ctx: Any, x: Any, *, dst_sharding: Any) -> Any:
     rule = ctx.rule(lax.sharding_constraint_p)
+    aval = ctx.eqn.invars[0].aval
+    own = aval.placement.unreduced if is_placed(aval) else frozenset()
+    if dst_sharding.spec.unreduced - own:
+        # Shardy would compute the operand itself as an unreduced value.
+        before = dst_sharding._replicated()
+        if is_placed(aval) and (placement := explicit_part(aval.placement)) is not unplaced:
+            before = type(dst_sharding)(dst_sharding.mesh, placement.sharding.spec)
+        x = rule(ctx, x, sharding=before, unconstrained_dims=frozenset())
     return rule(ctx, x, sharding=dst_sharding, unconstrained_dims=frozenset())
 
 

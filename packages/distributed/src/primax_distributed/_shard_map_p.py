@@ -126,7 +126,7 @@ def _lower(ctx, *values, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, ch
         return [
             sharding_text(
                 mesh,
-                PartitionSpec(*spec),
+                PartitionSpec(*spec, unreduced=spec.unreduced),
                 lowering.ir.RankedTensorType(lowering.type_of(aval)).rank,
                 frozenset(range(aval.ndim) if free else ()),
             )

@@ -81,6 +81,14 @@ class Placement(ABC):
         """
 
     @property
+    def is_partial(self) -> bool:
+        """True for parts of values along axes that the compiler divides, by default false.
+
+        The compiler does not infer such a division: results get the constraint ``sharding``.
+        """
+        return False
+
+    @property
     def cotangent(self) -> Placement | Unplaced:
         """The placement of cotangents, by default this one."""
         return self

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from .context import constant, context, hlo, ir, sdy, tensor_type, type_of
+from .._ir.jaxpr import Eqn
+from .._ir.placement import is_placed
+from .context import (
+    constant,
+    context,
+    hlo,
+    ir,
+    parse_sharding,
+    sdy,
+    tensor_type,
+    type_of,
+)
 
 _PREFIX = "#sdy.sharding"
 
@@ -168,3 +179,18 @@ def channel() -> ir.Attribute:
 def matrix(rows: np.ndarray) -> ir.Attribute:
     """An attribute of groups or pairs of partitions."""
     return ir.DenseElementsAttr.get(np.ascontiguousarray(rows, np.int64), context=context)
+
+
+def with_constraints(eqn: Eqn, out: Any) -> Any:
+    """The results of an equation; those of partial types have a sharding constraint."""
+
+    def constrained(v: Any, x: ir.Value) -> ir.Value:
+        placement = v.aval.placement if is_placed(v.aval) else None
+        if placement is None or not placement.is_partial:
+            return x
+        text = placement.sharding._sdy(ir.RankedTensorType(x.type).rank)
+        return sdy().sharding_constraint(x, parse_sharding(text))
+
+    if eqn.primitive.multiple_results:
+        return [constrained(v, x) for v, x in zip(eqn.outvars, out, strict=True)]
+    return constrained(eqn.outvars[0], out)

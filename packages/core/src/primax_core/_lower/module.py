@@ -328,6 +328,10 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         append(out)
         if ctx.symbolic:
             out = fitted_results(eqn, out)
+        if any(is_placed(v.aval) and v.aval.placement.is_partial for v in eqn.outvars):
+            from .axes import with_constraints
+
+            out = with_constraints(eqn, out)
         if eqn.primitive.multiple_results:
             for v, value in zip(eqn.outvars, out, strict=True):
                 env[v] = value
