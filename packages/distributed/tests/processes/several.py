@@ -72,7 +72,11 @@ def together(
             if rank in frozen:
                 ranks[rank].send_signal(signal.SIGKILL)
             left = max(1, deadline - time.monotonic())
-            outputs[rank] = ranks[rank].communicate(timeout=left)[0]
+            try:
+                outputs[rank] = ranks[rank].communicate(timeout=left)[0]
+            except subprocess.TimeoutExpired:
+                texts = [_stacks(p) for p in ranks if p.poll() is None]
+                raise AssertionError("not at their ends:\n" + "\n".join(texts)) from None
     finally:
         for p in ranks:
             if p.poll() is None:
@@ -80,6 +84,14 @@ def together(
             if p.stdout is not None and not p.stdout.closed:
                 p.communicate()
     return outputs, [p.returncode for p in ranks]
+
+
+def _stacks(process: subprocess.Popen[str]) -> str:
+    """The output of a process that is not at its end, with the stacks of its threads."""
+    process.send_signal(signal.SIGUSR1)
+    time.sleep(1)
+    process.kill()
+    return process.communicate()[0]
 
 
 def launch(

@@ -360,6 +360,7 @@ def _link(program: bytes, devs: tuple, digest: bytes) -> None:
 
 def _remember(loaded: Loaded, digest: bytes, devs: tuple, compiler_options: tuple) -> None:
     key = (digest, devs, compiler_options)
+    loaded.digest = digest
     _loaded[key] = loaded
     _latest.pop(key, None)
     _latest[key] = loaded

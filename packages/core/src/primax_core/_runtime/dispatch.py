@@ -75,20 +75,22 @@ class Loaded:
     """Wrapper of jaxlib's loaded executable that supports weak references.
 
     An executable that was deserialized, ``from_bytes``, cannot be serialized again. ``callbacks``
-    are the Python functions that it calls.
+    are the Python functions that it calls. ``digest`` is that of its module, if known.
     """
 
-    __slots__ = ("raw", "from_bytes", "callbacks", "__weakref__")
+    __slots__ = ("raw", "from_bytes", "callbacks", "digest", "__weakref__")
 
     def __init__(self, raw, from_bytes: bool = False, callbacks: Sequence[Any] = ()):
         self.raw = raw
         self.from_bytes = from_bytes
         self.callbacks = callbacks
+        self.digest = b""
 
 
-wrap_execute: Callable[[Callable[..., Any], list[Any], str], Callable[..., Any]] | None = None
+wrap_execute: Callable[..., Callable[..., Any]] | None = None
 """Wraps the run of each new executable while several processes compute together: a function of
-the run, the shardings of the arguments with the specs of the results, and the name."""
+the run, the shardings and the specs of the arguments, the specs of the results, the name, and the
+digest of the module."""
 
 
 class Executable:
@@ -130,7 +132,9 @@ class Executable:
         if program is not None and must_stay(program.effects):
             self.execute = effectful(self.execute, are_ordered(program.effects))
         if wrap_execute is not None:
-            self.execute = wrap_execute(self.execute, [*in_shardings, *out_specs], name)
+            self.execute = wrap_execute(
+                self.execute, in_shardings, in_specs, out_specs, name, loaded.digest
+            )
         self.kept_args = kept_args
         self.consts = consts
         self.out_specs = out_specs

@@ -8,11 +8,13 @@ next one, with another service. Nothing of this module is loaded for a single pr
 from __future__ import annotations
 
 import gc
+import hashlib
 import re
 import socket
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from functools import partial
+from typing import Any, Final, NamedTuple, NoReturn
 
 from .._base import caches
 from .._base.config import renew_keys
@@ -417,24 +419,75 @@ def explain_failures(explain: Callable[[BaseException], BaseException] | None) -
     failures.explain_other = explain
 
 
-def watch_runs(before: Callable[[str], None] | None) -> None:
-    """Call a function before each run of an executable over several processes, with its name.
+class SharedProgram(NamedTuple):
+    """An executable over the devices of several processes.
+
+    Attributes:
+      name: the name of its function.
+      types: the types and shardings of its arguments and results, as text.
+      digest: a digest of its module and devices; empty if it calls Python functions.
+      ranks: the processes whose devices it uses.
+    """
+
+    name: str
+    types: str
+    digest: str
+    ranks: tuple[int, ...]
+
+
+def watch_runs(
+    before: Callable[[str], None] | None = None,
+    *,
+    make: Callable[[SharedProgram], Callable[[], None]] | None = None,
+) -> None:
+    """Call a function before each run of an executable over several processes.
 
     It concerns executables that are compiled from now on.
+
+    Args:
+      before: called with the name.
+      make: called with each executable, instead; returns the function that is called before each of
+        its runs, and may raise an error.
     """
-    dispatch.wrap_execute = None if before is None else _wrapper(before)
+    if before is not None:
+        make = _by_name(before)
+    dispatch.wrap_execute = None if make is None else _wrapper(make)
 
 
-def _wrapper(before: Callable[[str], None]) -> Callable[..., Any]:
-    def wrap(execute: Callable[..., Any], placed: list[Any], name: str) -> Callable[..., Any]:
-        shardings = [getattr(p, "sharding", p) for p in placed]
-        if all(s is None or s.is_fully_addressable for s in shardings):
+def _by_name(before: Callable[[str], None]) -> Callable[[SharedProgram], Callable[[], None]]:
+    return lambda program: partial(before, program.name)
+
+
+def _wrapper(make: Callable[[SharedProgram], Callable[[], None]]) -> Callable[..., Any]:
+    def wrap(
+        execute: Callable[..., Any], in_shardings: Sequence[Any], in_specs: Sequence[Any],
+        out_specs: Sequence[Any], name: str, digest: bytes,
+    ) -> Callable[..., Any]:  # fmt: skip
+        shardings = [*in_shardings, *(s.sharding for s in out_specs)]
+        shared = [s for s in shardings if s is not None and not s.is_fully_addressable]
+        if not shared:
             return execute
+        before = make(_shared_program(name, in_specs, out_specs, digest, shared[0]._devices))
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            before(name)
+            before()
             return execute(*args, **kwargs)
 
         return run
 
     return wrap
+
+
+def _shared_program(
+    name: str, ins: Sequence[Any], outs: Sequence[Any], digest: bytes, devices: Sequence[Any]
+) -> SharedProgram:
+    ranks = tuple(sorted({d.process_index for d in devices}))
+    ids = repr([d.id for d in devices]).encode()
+    described = hashlib.sha256(digest + ids).hexdigest()[:16] if digest else ""
+    texts = [", ".join(map(_typed, specs)) for specs in (ins, outs)]
+    return SharedProgram(name, " -> ".join(f"({t})" for t in texts), described, ranks)
+
+
+def _typed(spec: Any) -> str:
+    axes = getattr(spec.sharding, "spec", None)
+    return spec.aval.str_short() + ("" if axes is None or not any(axes) else f" {axes}")

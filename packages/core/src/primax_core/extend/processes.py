@@ -8,6 +8,7 @@ from .._runtime.processes import (
     LeftGenerationError as LeftGenerationError,
     Member as Member,
     Service as Service,
+    SharedProgram as SharedProgram,
     explain_failures as explain_failures,
     forget as forget,
     join as join,

@@ -1,3 +1,3 @@
 """Arrays in tensorstore, with the reference's interface. See also :mod:`..checkpoint`."""
 
-from . import serialization as serialization
+from . import pytree_serialization as pytree_serialization, serialization as serialization

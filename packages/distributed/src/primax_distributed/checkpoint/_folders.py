@@ -44,6 +44,14 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     return Path(text).absolute()
 
 
+def is_own_name(name: str, step: int) -> bool:
+    """Return True for the names of folders of a step, complete, temporary or removed ones."""
+    match = _NAME.fullmatch(name)
+    if match is not None:
+        return int(match[1]) == step
+    return name.startswith((f"{_TEMPORARY}{step}-", f"{_REMOVED}{step}-", f"{_REMOVED}{step}."))
+
+
 def folders(path: Path) -> dict[int, Path]:
     """The complete checkpoints by step, in order.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -48,7 +49,7 @@ def encode(tree: Any) -> Any:
         children = [[_entry(keys[0]), node(child)] for keys, child in items]
         if type(x) in (list, tuple):
             return {"kind": type(x).__name__, "children": [c for _, c in children]}
-        if isinstance(x, dict):
+        if isinstance(x, dict) and type(x) is not OrderedDict:
             return {"kind": "dict", "children": children}
         return {
             "kind": f"{type(x).__module__}.{type(x).__qualname__}",
@@ -59,7 +60,7 @@ def encode(tree: Any) -> Any:
 
 
 def decode(node: Any, leaf: Callable[[int], Any]) -> Any:
-    """A tree of a structure. Classes become dicts of their fields."""
+    """A tree of a structure. Classes other than ``OrderedDict`` become dicts of their fields."""
     if isinstance(node, int):
         return leaf(node)
     if node is None:
@@ -68,7 +69,8 @@ def decode(node: Any, leaf: Callable[[int], Any]) -> Any:
     if kind in ("list", "tuple"):
         values = [decode(c, leaf) for c in children]
         return values if kind == "list" else tuple(values)
-    return {key: decode(c, leaf) for key, c in children}
+    items = [(key, decode(c, leaf)) for key, c in children]
+    return OrderedDict(items) if kind == "collections.OrderedDict" else dict(items)
 
 
 def below(node: Any, path: Path) -> Any:

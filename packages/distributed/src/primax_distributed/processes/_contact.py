@@ -7,13 +7,17 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from ._errors import JoinError, ProcessFailure, failure_text
+from ._errors import JoinError, ProcessFailure, ProgramMismatchError, failure_text, mismatch_text
 from ._wire import GREETING, Lines, Message, encoded, split_address
 
 _BEAT: Final = 1.0
+_COMPARE: Final = 0.05
+"""Seconds after which the begun programs are sent, if programs are compared."""
+_BATCH: Final = 256
 _log: Final = logging.getLogger("primax_distributed")
 
 
@@ -28,8 +32,10 @@ class Contact:
       host_rank: the rank whose process runs the coordinator, or ``None`` for a launcher.
       report: returns ``(programs begun, where the main thread is)`` for the others.
       on_late: called in that thread with ``[[rank, programs begun, where], ...]`` of late ranks.
+      compares: whether the programs that the processes begin are compared.
 
     Attributes:
+      begun: lines of the programs that this process has begun; they are sent within 50 ms.
       on_end: called in that thread when the generation has ended.
 
     Raises:
@@ -40,13 +46,17 @@ class Contact:
         self, address: str, rank: int, num_processes: int, *, patience: float = 300,
         freeze: float = 8, host_rank: int | None = 0,
         report: Callable[[], tuple[int, str]] = lambda: (0, ""),
-        on_late: Callable[[list[list[Any]]], None] = lambda late: None,
+        on_late: Callable[[list[list[Any]]], None] = lambda late: None, compares: bool = False,
     ):  # fmt: skip
         self.address = address
         self.rank = rank
         self.num_processes = num_processes
         self._patience, self._freeze, self._host_rank = patience, freeze, host_rank
         self._report, self._on_late = report, on_late
+        self.compares = compares
+        self.difference: str | None = None
+        self._differs_since = 0.0
+        self.begun: deque[bytes] = deque()
         self.on_end: Callable[[], None] = lambda: None
         self._deadline = time.monotonic() + patience
         self._lines = Lines()
@@ -64,7 +74,10 @@ class Contact:
         self.coordinator_gone: bool = False
         self.ended: threading.Event = threading.Event()
         self.own_host: str = self._socket.getsockname()[0]
-        self._socket.settimeout(_BEAT / 2)
+        self._socket.settimeout(_COMPARE if compares else _BEAT / 2)
+        # Sending has its own timeout: a part of a line would make the rest unreadable.
+        self._sender = self._socket.dup()
+        self._sender.settimeout(max(freeze, 1))
         self._thread = threading.Thread(target=self._listen, name="contact", daemon=True)
         self._thread.start()
 
@@ -107,11 +120,19 @@ class Contact:
     # What this process says
 
     def _send(self, message: Message) -> None:
+        self._send_line(encoded(message))
+
+    def _send_line(self, line: bytes) -> None:
         try:
             with self._lock:
-                self._socket.sendall(encoded(message))
+                self._sender.sendall(line)
         except OSError:
             pass  # the listening thread notices it
+
+    def _send_begun(self) -> None:
+        begun = self.begun
+        while begun:
+            self._send_line(b"".join([begun.popleft() for _ in range(min(len(begun), _BATCH))]))
 
     def join(self) -> tuple[str, int]:
         """Ask for the next generation, and wait until all processes have.
@@ -128,7 +149,7 @@ class Contact:
                 self.ended.clear()
         self._send({
             "hello": self.rank, "n": self.num_processes, "pid": os.getpid(),
-            "host": socket.gethostname(),
+            "host": socket.gethostname(), "compares": self.compares,
         })  # fmt: skip
         with self._changed:
             # The coordinator tells who is missing; this is for the case that it does not.
@@ -162,8 +183,10 @@ class Contact:
         """Return True if the generation has begun and not all processes have finished it."""
         return self._go is not None and self._complete < self.generation
 
-    def failure(self) -> ProcessFailure | None:
-        """The error that names the dead ranks, or ``None`` if the generation goes on."""
+    def failure(self) -> ProcessFailure | ProgramMismatchError | None:
+        """The error that names the ranks, or ``None`` if the generation goes on."""
+        if self.difference is not None:
+            return ProgramMismatchError(mismatch_text(self.difference))
         if self.ended.is_set():
             return ProcessFailure(failure_text(self.dead) or self._lost or "", self.dead)
         if self.left:
@@ -179,10 +202,12 @@ class Contact:
     def close(self, failed: str | None = None) -> None:
         """Say goodbye, with the error that ends this process if there is one."""
         self._closing = True
+        self._send_begun()
         self._send({"left": self.rank} if failed is None else {"failed": failed[:2000]})
         # At the exit of the interpreter no thread may be inside of jaxlib.
         if self._thread is not threading.current_thread():
             self._thread.join(10)
+        self._sender.close()
         self._socket.close()
 
     # What it hears
@@ -195,6 +220,11 @@ class Contact:
                 begun, where = self._report()
                 self._send({"at": begun, "where": where})
                 beat = now
+                # Not at once: a collective that could still end, and whose connection is closed
+                # at that moment, may wait without end.
+                if self.difference is not None and now - self._differs_since > _BEAT / 2:
+                    self.on_end()
+            self._send_begun()
             try:
                 data = self._socket.recv(1 << 16)
             except TimeoutError:
@@ -232,7 +262,7 @@ class Contact:
             if "go" in message:
                 self.generation = int(message["generation"])
                 self._go = str(message["go"]), self.generation
-                self.dead, self.left = {}, set()
+                self.dead, self.left, self.difference = {}, set(), None
                 self.ended.clear()
             elif "refused" in message:
                 self._refusal = str(message["refused"])
@@ -242,11 +272,19 @@ class Contact:
                 self.dead[int(message["dead"])] = str(message["why"])
                 ended = not self.ended.is_set()
                 self.ended.set()
+            elif "differ" in message:
+                if self._go is None or message["generation"] != self.generation:
+                    return
+                self.difference = str(message["differ"])
+                self._differs_since = time.monotonic()
+                self.ended.set()
             elif "left" in message:
                 self.left.add(int(message["left"]))
             elif "complete" in message:
                 self._complete = int(message["complete"])
             self._changed.notify_all()
+        if "differ" in message:
+            _log.error("%s", mismatch_text(str(message["differ"])))
         if ended:
             self.on_end()
         if "late" in message:

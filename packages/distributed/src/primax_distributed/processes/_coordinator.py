@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from primax_core.extend.processes import Service
 
+from ._agreement import Agreement
 from ._wire import GREETING, Lines, Message, encoded, free_port, joined_address
 
 _log: Final = logging.getLogger("primax_distributed")
@@ -87,6 +88,8 @@ class Coordinator:
         self._service: Service | None = None
         self._ended_at: float | None = None  # of the running generation
         self._waiting_since: float | None = None
+        self._agreement = Agreement()
+        self._compares: tuple[bool, str] | None = None
         self._beat = 0.0
         self._stop = threading.Event()
         self._select = selectors.DefaultSelector()
@@ -167,6 +170,8 @@ class Coordinator:
             begun, peer.where = int(message["at"]), str(message.get("where", ""))
             if begun != peer.begun:
                 peer.begun, peer.begun_since = begun, peer.heard
+        elif "begins" in message:
+            self._begins(peer, message["begins"])
         elif "done" in message:
             peer.state = "done"
             if all(p.state == "done" for p in self._peers.values()) and self._full():
@@ -191,6 +196,8 @@ class Coordinator:
             self._refuse(peer, text)
         elif not 0 <= rank < n:
             self._refuse(peer, f"there is no rank {rank} among {n} processes")
+        elif not self._compares_alike(peer, bool(message.get("compares"))):
+            pass
         elif self._peers.get(rank, peer) is not peer:
             self._refuse(
                 peer,
@@ -204,6 +211,32 @@ class Coordinator:
             if self._waiting_since is None:
                 self._waiting_since = time.monotonic()
             self._begin_when_full()
+
+    # Programs
+
+    def _compares_alike(self, peer: Peer, compares: bool) -> bool:
+        """Return True if a process compares programs as the first one does; else refuse it."""
+        first, who = self._compares = self._compares or (compares, peer.who)
+        if first == compares:
+            return True
+        on, off = (who, peer.who) if first else (peer.who, who)
+        text = (
+            f"{on} has compare_programs on and {off} has not: give all processes the same argument "
+            "compare_programs, or the same variable PRIMAX_COMPARE_PROGRAMS"
+        )
+        self._fail(text)
+        self._refuse(peer, text)
+        return False
+
+    def _begins(self, peer: Peer, program: list[Any]) -> None:
+        if peer.rank is None or self._ended_at is not None:
+            return
+        difference = self._agreement.begin(peer.rank, program)
+        if difference is not None:
+            self._ended_at = time.monotonic()
+            if not self._restarts:
+                self.failure = f"the programs differed ({difference}): start all processes again"
+            self._broadcast({"differ": difference, "generation": self.generation})
 
     # Generations
 
@@ -220,6 +253,7 @@ class Coordinator:
             self._fail(f"the coordination service cannot start: {e}")
             return
         self.generation += 1
+        self._agreement = Agreement()
         self._ended_at = self._waiting_since = None
         now = time.monotonic()
         for peer in self._peers.values():

@@ -27,6 +27,22 @@ class ProcessFailure(RuntimeError):
         return type(self), (*self.args, self.reasons)
 
 
+class ProgramMismatchError(RuntimeError):
+    """The processes have begun different programs; the message has the ranks and the difference."""
+
+
+_MEND = (
+    "All processes must begin the same programs over the devices of several processes, in the same "
+    "order. Look before this program for a branch on the rank, for data whose shape or type "
+    "differs, or for a Python value of one process that became a constant."
+)
+
+
+def mismatch_text(difference: str) -> str:
+    """The message of a :class:`ProgramMismatchError`."""
+    return f"the programs of the processes differ: {difference}. {_MEND}"
+
+
 def failure_text(ranks: Mapping[int, str], what: str = "died") -> str:
     """``rank 1 died: its process ended``."""
     return "; ".join(f"rank {rank} {what}: {why}" for rank, why in sorted(ranks.items()))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from primax_core.extend.processes import LeftGenerationError
 
-from ._errors import ProcessFailure
+from ._errors import ProcessFailure, ProgramMismatchError
 from ._initialize import Joined, joined, start
 
 
@@ -50,11 +50,20 @@ class Generation:
         contact = self._joined.contact
         if error is None:
             self._state = "finished" if contact.done() else "ended"
-            self.failure = contact.failure() if self._state == "ended" else None
+            failure = contact.failure() if self._state == "ended" else None
+            if isinstance(failure, ProgramMismatchError):
+                raise failure
+            self.failure = failure
             return False
+        failure = contact.failure()
+        if isinstance(failure, ProgramMismatchError):  # the next generation would do the same
+            self._state = "ended"
+            if isinstance(error, (ProgramMismatchError, KeyboardInterrupt, SystemExit)):
+                return False
+            raise failure from error
         of_others = isinstance(error, (ProcessFailure, LeftGenerationError))
         if of_others or contact.ended.is_set() and isinstance(error, (RuntimeError, OSError)):
-            self._state, self.failure = "ended", contact.failure()
+            self._state, self.failure = "ended", failure
             return self._joined.place.supervised
         return False
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import functools
+import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from primax_core.extend import processes as core
 from primax_core.extend.runtime import started_clients
 
+from ._agreement import message_of
 from ._clusters import Place, detect
 from ._contact import Contact
 from ._coordinator import Coordinator
-from ._errors import JoinError, ProcessFailure
+from ._errors import JoinError, ProcessFailure, ProgramMismatchError
 from ._late import Counts
 from ._wire import split_address
 
@@ -95,7 +97,7 @@ class Joined:
 
     def explain(self, error: BaseException) -> BaseException:
         """The error that names the dead ranks, in place of that of an operation."""
-        if isinstance(error, (ProcessFailure, JoinError)):
+        if isinstance(error, (ProcessFailure, ProgramMismatchError, JoinError)):
             return error
         text = str(error)
         if any(word in text for word in _OF_OTHERS):
@@ -105,6 +107,21 @@ class Joined:
             return error
         failure.__cause__ = error
         return failure
+
+    def watch(self, program: core.SharedProgram) -> Callable[[], None]:
+        """The function that is called before each run of a program, if programs are compared."""
+        contact, counts, line = self.contact, self.counts, message_of(program)
+        name = program.name
+
+        def begin() -> None:
+            if contact.difference is not None:
+                failure = contact.failure()
+                assert failure is not None
+                raise failure
+            counts.begin(name)
+            contact.begun.append(line)
+
+        return begin
 
 
 # What jaxlib's errors contain, if another process caused them.
@@ -164,6 +181,7 @@ def initialize(
     *,
     freeze_timeout_seconds: float = 8,
     late_after_seconds: float = 30,
+    compare_programs: bool | None = None,
 ) -> None:
     """Compute together with other processes, which call this too, before any use of a device.
 
@@ -192,6 +210,9 @@ def initialize(
       freeze_timeout_seconds: seconds without a sign of life after which a process counts as
         frozen.
       late_after_seconds: seconds after which a process that has not begun a program is reported.
+      compare_programs: compare the programs that the processes begin. If they differ, the
+        operations of all raise :class:`ProgramMismatchError`, which names the ranks, the functions
+        and the difference. By default the variable ``PRIMAX_COMPARE_PROGRAMS``, else off.
 
     Raises:
       RuntimeError: it was called before, or devices are in use.
@@ -214,11 +235,12 @@ def initialize(
         initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds,
         freeze_timeout_seconds, late_after_seconds,
     )  # fmt: skip
+    compares = _compares() if compare_programs is None else compare_programs
     with _lock:
         _check_not_joined()
         place = _place(coordinator_address, num_processes, process_id, cluster_detection_method)
         options = _plugin_options(local_device_ids, partition)
-        this = _start(place, timeouts, coordinator_bind_address, mtls, options)
+        this = _start(place, timeouts, coordinator_bind_address, mtls, options, compares)
         try:
             this.enter()
         except BaseException as e:
@@ -231,7 +253,7 @@ def start() -> Joined:
     """Find this process among the others, for :func:`generations`; no generation begins yet."""
     with _lock:
         if _joined is None:
-            _keep(_start(_place(None, None, None, None), Timeouts(), None, {}, {}))
+            _keep(_start(_place(None, None, None, None), Timeouts(), None, {}, {}, _compares()))
         assert _joined is not None
         return _joined
 
@@ -239,14 +261,17 @@ def start() -> Joined:
 def _keep(this: Joined) -> None:
     global _joined
     core.explain_failures(this.explain)
-    core.watch_runs(this.counts.begin)
+    if this.contact.compares:
+        core.watch_runs(make=this.watch)
+    else:
+        core.watch_runs(this.counts.begin)
     _joined = this
     _register_exit()
 
 
 def _start(
     place: Place, timeouts: Timeouts, bind: str | None, mtls: dict[str, Any],
-    plugin_options: dict[str, Any],
+    plugin_options: dict[str, Any], compares: bool,
 ) -> Joined:  # fmt: skip
     if started_clients():
         raise RuntimeError(
@@ -265,6 +290,7 @@ def _start(
             place.address, place.rank, place.num_processes, patience=timeouts.initialization,
             freeze=timeouts.freeze, host_rank=None if place.supervised else 0,
             report=counts.report, on_late=lambda late: counts.tell(place.rank, late),
+            compares=compares,
         )  # fmt: skip
     except BaseException:
         if coordinator is not None:
@@ -273,6 +299,16 @@ def _start(
     this = Joined(place, contact, counts, coordinator, timeouts, mtls, plugin_options)
     contact.on_end = this.end_collectives
     return this
+
+
+def _compares() -> bool:
+    text = os.environ.get("PRIMAX_COMPARE_PROGRAMS", "0").lower()
+    if text not in _YES_OR_NO:
+        raise ValueError(f"PRIMAX_COMPARE_PROGRAMS must be 0 or 1, got {text!r}")
+    return _YES_OR_NO[text]
+
+
+_YES_OR_NO: Final = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 
 def _check_not_joined() -> None:
