@@ -12,7 +12,7 @@ from primax_interpreters._insight.collectives import Program, collectives_of, si
 from primax_interpreters._insight.device_groups import groups_of
 from primax_interpreters._insight.hlo_text import parsed
 from primax_interpreters._insight.places import Line, Places
-from primax_interpreters.insight import explain
+from primax_interpreters.insight import Traffic, explain
 
 MESH = PartitionMesh(("x", "y"), np.arange(8).reshape(4, 2))
 ALONG_X, ALONG_Y = [[0, 2, 4, 6], [1, 3, 5, 7]], [[0, 1], [2, 3], [4, 5], [6, 7]]
@@ -128,7 +128,7 @@ def test_a_sharding_without_names():
     assert (sum.kind, sum.axes, sum.along) == ("all-reduce", None, "groups of 4")
     assert (sum.bytes, sum.sent, sum.added) == (8, 12, True)
     assert sum.operations == ("reduce_sum",) and sum.lines[0].function.endswith("<lambda>")
-    assert report.communication == {("all-reduce", None): (1, 8, 12, False)}
+    assert report.communication == {("all-reduce", None): Traffic(1, 8, 12, False)}
     text = str(report)
     assert "1 collective on 4 devices, 8 B; each device sends at least 12 B" in text
     assert "reduce_sum (added by XLA)" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -103,7 +104,8 @@ def written(eqn: Eqn, line: Line) -> Written | None:
     return Written(name, total_bytes([v.aval for v in eqn.invars]), names, line)
 
 
-class Traffic(NamedTuple):
+@dataclass(frozen=True)
+class Traffic:
     """A number of collectives, with their bytes; see :class:`Collective`.
 
     Attributes:

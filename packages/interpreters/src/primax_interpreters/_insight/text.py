@@ -200,9 +200,9 @@ def _communication(report: Report) -> list[str]:
         return []
     rows = []
     for c in report.collectives:
-        lines, what = origin(c)
+        where, what = origin(c)
         times = "?" if c.times is None else str(c.times)
-        rows.append((c.kind, c.along, lines, what, size(c.bytes), times, _source(c)))
+        rows.append((c.kind, c.along, where, what, size(c.bytes), times, _source(c)))
     head = ("collective", "mesh axes", "line", "for", "size", "times", "source")
     lines = [communication(report)]
     lines += ["", *_cut(rows, "collectives", table(head, rows[:_ROWS], 4))] if rows else []
