@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from primax_core.extend import ShapedArray
+from primax_core.extend import AbstractRef, ShapedArray
 from primax_core.extend.placements import is_placed, unplaced
 from primax_core.extend.runtime import bounded_cache
 from primax_core.extend.traces import named_axes
@@ -72,8 +72,10 @@ class Region:
         used = {*spec.names, *spec.unreduced, *spec.reduced}
         return tuple([n for n in self.names if n not in used])
 
-    def local_aval(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
+    def local_aval(self, aval: Any, spec: PartitionSpec) -> Any:
         """The type of the part of one position."""
+        if isinstance(aval, AbstractRef):
+            return aval.update(inner_aval=self.local_aval(aval.inner_aval, spec))
         axes = spec.axes(aval.ndim)
         shape = [d // self.size(names) for d, names in zip(aval.shape, axes)]
         outer: Any = aval.placement if is_placed(aval) else None

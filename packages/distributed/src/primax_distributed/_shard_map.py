@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from primax_core import jit, tree_util
-from primax_core.extend import Jaxpr, close_over, eval_jaxpr, stage, typeof
+from primax_core.extend import AbstractRef, Jaxpr, close_over, eval_jaxpr, stage, typeof
 from primax_core.extend.placements import is_placed
 from primax_core.extend.runtime import api_boundary_of, bounded_cache, default_placement, state
 from primax_core.extend.traces import (
@@ -211,7 +211,8 @@ class _ShardMap:
             specs = flat_specs("in_specs", self.in_specs, args, region)
         if state.disable_jit and current_trace() is None:
             devices = mesh if isinstance(mesh, Mesh) else concrete_mesh()
-            if devices.abstract_mesh is region.mesh and not devices.is_multi_process:
+            arrays = not any(isinstance(a, AbstractRef) for a in avals)
+            if arrays and devices.abstract_mesh is region.mesh and not devices.is_multi_process:
                 check_inputs(self.fun, args, avals, specs, region)
                 return self.by_position(devices, region, leaves, tree, avals, specs)
         scope = tuple([(n, s, owner_of((n,))) for n, s in axes_in_scope().items()])
@@ -261,7 +262,7 @@ class _ShardMap:
         """The body of the region for arguments of some types."""
         local = [region.local_aval(a, s) for a, s in zip(avals, specs)]
         with region.entered():
-            args = tree_util.tree_unflatten(tree, local)
+            args = tree_util.tree_unflatten(tree, [_Typed(a) for a in local])
             traced = trace_function(self.fun, args, {}, "shard_map")
             jaxpr, consts = _with_operands(traced.jaxpr, traced.consts)
             results = tree_util.tree_unflatten(traced.out_tree, jaxpr.out_avals)
@@ -270,6 +271,15 @@ class _ShardMap:
             check_results(self.fun, jaxpr.out_avals, traced.out_tree, out_specs, region, line)
             jaxpr = _placed(jaxpr, len(consts), out_specs, region)
         return _Body(jaxpr, consts, traced.out_tree, out_specs)
+
+
+class _Typed:
+    """An example argument, of which only the type counts: that of an array or a reference."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval: Any = aval
 
 
 class _Body(NamedTuple):

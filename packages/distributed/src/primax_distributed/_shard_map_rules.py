@@ -20,7 +20,10 @@ from primax_core.extend import (
     Zero,
     batch,
     batch_jaxpr,
+    discharge,
+    discharge_jaxpr,
     eval_jaxpr,
+    extended_body,
     is_linear,
     jvp,
     jvp_jaxpr,
@@ -38,7 +41,7 @@ from primax_core.extend.traces import derive_from_jaxpr
 
 from ._axis_casts import first_only, ordered, reduced_vary_cast_p, unreduced_psum_p
 from ._collectives import psum_invariant_p
-from ._manual_inference import reduced_of, unreduced_of, varying_of
+from ._manual_inference import cast_to_varying, reduced_of, unreduced_of, varying_of
 from ._manual_region import Region, spec_with_axis
 from ._shard_map_p import bind, region_of, shard_map_p
 from ._spec import PartitionSpec, entry_of
@@ -295,6 +298,54 @@ def _divided_batch(  # type: ignore[no-untyped-def]
     ins = [spec_with_axis(s, 0, names) for s in in_specs]
     outs = [spec_with_axis(s, 0, names) for s in out_specs]
     return bind(args, body, ins, outs, like), [0] * len(out_specs)
+
+
+# References
+
+
+@shard_map_p.rule(discharge)
+def _discharge(refs, args, *, jaxpr, in_specs, out_specs, **like):  # type: ignore[no-untyped-def]
+    mask = [r is not None for r in refs]
+    numbers = [r for r in refs if r is not None]
+    if len({*numbers}) < len(numbers):
+        raise ValueError(
+            "a function under shard_map got the same reference several times, as an argument or as "
+            "a value that it closes over: pass it once"
+        )
+    with region_of(like).entered():
+        body = discharge_jaxpr(jaxpr, mask)
+    outs = bind(args, body, in_specs, [*out_specs, *_marked(in_specs, mask)], like)
+    contents = iter(outs[len(out_specs) :])
+    return outs[: len(out_specs)], [next(contents) if m else None for m in mask]
+
+
+# Further results of the body
+
+
+@shard_map_p.rule(extended_body)
+def _extended_body(change, args, *, jaxpr, in_specs, out_specs, **like):  # type: ignore[no-untyped-def]
+    region, n = region_of(like), len(out_specs)
+    with region.entered():
+        changed = change(jaxpr)
+
+        def make() -> Jaxpr:
+            def run(*xs: Any) -> list[Any]:
+                outs = eval_jaxpr(changed, xs)
+                return [*outs[:n], *(_as_row(x, region) for x in outs[n:])]
+
+            return stage(run, changed.in_avals, debug_info=changed.debug_info, parent=None)
+
+        body = derive_from_jaxpr(changed, "rows", (n, region), make)
+    rows = [PartitionSpec(entry_of(region.names))] * (len(changed.outvars) - n)
+    outs = bind(args, body, in_specs, [*out_specs, *rows], like)
+    return outs[:n], outs[n:]
+
+
+def _as_row(x: Any, region: Region) -> Any:
+    """A value of one position as a row of those of all positions."""
+    x = lax.expand_dims(_invarying(x, typeof(x)), (0,))
+    cast = cast_to_varying(typeof(x), region.manual, region.inner) if region.checked else None
+    return x if cast is None else cast(x)
 
 
 # Policies of `checkpoint`

@@ -72,6 +72,9 @@ def flat_specs(what: str, specs: Any, tree: Any, region: Region) -> tuple[Partit
     except ValueError as error:
         of = "the tuple of arguments" if what == "in_specs" else "the results"
         raise ValueError(f"{what} of shard_map is not a prefix of {of}: {error}") from None
+    values = tree_util.tree_leaves(tree, is_leaf=lambda x: x is None)
+    if len(values) == len(flat):  # `None` in the tree has a spec, but is no leaf
+        flat = [s for s, x in zip(flat, values) if x is not None]
     return tuple([PartitionSpec() if s is None else s for s in flat])
 
 

@@ -391,3 +391,13 @@ run_jaxprs: Final[RuleKind[Callable[..., Sequence[Any] | None]]] = RuleKind(
     Returns a list of results; ``None`` if the operation must be evaluated as a whole.
     """,
 )
+extended_body: Final[RuleKind[Callable[..., tuple[Sequence[Any], Sequence[Any]]]]] = RuleKind(
+    "extended_body",
+    "(change, args, **params) -> (outs, more)",
+    doc="""Application of an operation over the positions of a mesh, with more results of its body.
+
+    change: from the jaxpr of the body to one with further results.
+    args: arrays and tracers.
+    Returns the results, and the further ones with a leading axis over the positions.
+    """,
+)

@@ -81,6 +81,7 @@ from .._ir.rules import devices as devices
 from .._ir.rules import discharge as discharge
 from .._ir.rules import effects as effects
 from .._ir.rules import expand as expand
+from .._ir.rules import extended_body as extended_body
 from .._ir.rules import jvp as jvp
 from .._ir.rules import linearize as linearize
 from .._ir.rules import lower as lower

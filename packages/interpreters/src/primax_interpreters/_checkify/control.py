@@ -16,6 +16,7 @@ from primax_core.extend import (
     stage,
     typeof,
 )
+from primax_core.extend.placements import placed_like
 from primax_core.extend.traces import (
     CustomJVP,
     CustomVJP,
@@ -186,6 +187,7 @@ def _scan_faults(categories, args, eqn):
         return scan_p.bind(*args, **{**p, "jaxpr": body}), []
     nc, ni = p["num_consts"], p["num_carry"]
     k = len(sites.avals)
+    fault_avals = body.out_avals[-k:]  # in a region of a mesh with the axes along which they vary
 
     def make():
         def step(*xs):
@@ -195,12 +197,13 @@ def _scan_faults(categories, args, eqn):
             return [*fault.leaves, *outs]
 
         avals = p["jaxpr"].in_avals
-        types = [*avals[:nc], *sites.avals, *avals[nc:]]
+        types = [*avals[:nc], *fault_avals, *avals[nc:]]
         return stage(step, types, debug_info=p["jaxpr"].debug_info, parent=None)
 
     p["jaxpr"] = derive_from_jaxpr(body, "faulty step", nc, make)
     p["num_carry"] = ni + k
-    outs = scan_p.bind(*args[:nc], *none_of(sites).leaves, *args[nc:], **p)
+    first = [placed_like(x, a) for x, a in zip(none_of(sites).leaves, fault_avals)]
+    outs = scan_p.bind(*args[:nc], *first, *args[nc:], **p)
     return outs[k:], [Fault(sites, outs[0], outs[1:k])]
 
 

@@ -22,6 +22,7 @@ from primax_core.extend import (
     eval_jaxpr,
     expand,
     expanded,
+    extended_body,
     interpret,
     invalid_result,
     stage,
@@ -29,7 +30,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.traces import derive_from_jaxpr
-from primax_core.lax import add, full, ge, select_n
+from primax_core.lax import add, argmax, dynamic_index_in_dim, full, ge, select_n
 
 faults: Final[RuleKind[Callable[..., tuple[Any, list[Fault]]]]] = RuleKind(
     "faults",
@@ -268,6 +269,8 @@ def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any]
         if not isinstance(result, tuple) or len(result) != 2:
             invalid_result(prim, faults, rule, f"returned {result!r}")
         return result
+    if extended_body in prim.rules:
+        return _of_positions(eqn, args, categories)
     raised: list[Fault] = []
     if expand in prim.rules:
         avals = [typeof(x) for x in args]
@@ -280,6 +283,26 @@ def _apply(eqn: Eqn, args: list[Any], categories: Categories) -> tuple[list[Any]
     checks = checks_of(prim, args, outs, eqn.params)
     where = eqn.source_info
     return outs, [*raised, *(Fault.of(c, where) for c in checks if c.category in categories)]
+
+
+def _of_positions(
+    eqn: Eqn, args: Sequence[Any], categories: Categories
+) -> tuple[list[Any], list[Fault]]:
+    """Results and faults of an operation over a mesh: those of the first position that failed."""
+    sites = NO_SITES
+
+    def change(body: Jaxpr) -> Jaxpr:
+        nonlocal sites
+        program, sites = faulty(body, categories)
+        return program
+
+    rule = eqn.primitive.rules[extended_body]
+    outs, rows = rule(change, args, **eqn.params)
+    if not len(sites):
+        return list(outs), []
+    which = argmax(ge(rows[0], np.int32(0)), 0, np.int32)
+    code, *values = [dynamic_index_in_dim(x, which, 0, keepdims=False) for x in rows]
+    return list(outs), [Fault(sites, code, values)]
 
 
 def checks_of(
