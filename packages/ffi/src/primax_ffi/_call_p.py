@@ -47,11 +47,11 @@ def _effects(*avals, has_side_effect, ordered, **_):  # type: ignore[no-untyped-
 
 
 @ffi_call_p.rule(lower)
-def _lower(
+def _lower(  # type: ignore[no-untyped-def]
     ctx, *operands, target_name, result_avals, attributes, has_side_effect, ordered, vmap_method,
     input_layouts, output_layouts, input_output_aliases, custom_call_api_version,
     legacy_backend_config,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     check_known(target_name, ctx.platform, ctx.eqn.source)
 
     def call(values: list[Any], types: list[Any]) -> list[Any]:

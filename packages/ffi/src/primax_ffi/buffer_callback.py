@@ -166,10 +166,10 @@ def _effects(*avals, has_side_effect, **_):  # type: ignore[no-untyped-def]
 
 
 @buffer_callback_p.rule(lower)
-def _lower(
+def _lower(  # type: ignore[no-untyped-def]
     ctx, *operands, callback, result_avals, has_side_effect, vmap_method, input_output_aliases,
     command_buffer_compatible,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     return native.callback(
         ctx,
         callback,
