@@ -73,6 +73,9 @@ def test_native_functions_are_those_of_the_wheel() -> None:
     import primax_ffi
 
     assert primax.ffi is primax_ffi and importlib.import_module("primax.ffi") is primax_ffi
+    assert importlib.import_module("primax.experimental.buffer_callback").buffer_callback is (
+        primax_ffi.buffer_callback.buffer_callback
+    )
 
 
 def test_names_of_several_devices_are_those_of_the_wheel() -> None:

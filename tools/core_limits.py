@@ -22,7 +22,7 @@ GROWTH: Final[dict[str, int]] = {
     "the extension API on jaxprs checks its arguments; staged functions, overrides": 20_000,
     "checks of the conformance kit for rules of every kind": 13_000,
     "references in the extension API, indices under jvp and vmap, scalar jaxprs": 35_000,
-    "native functions, callbacks with buffers, absent devices (extend.native)": 52_000,
+    "native functions, tokens, callbacks with buffers, absent devices (extend.native)": 55_000,
     "rules of trusted packages in keys of the disk cache, arguments of other libraries": 14_000,
     "documentation of rule kinds": 8_000,
     "names and source locations of operations, names of arguments and results": 18_000,

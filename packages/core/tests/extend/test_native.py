@@ -331,6 +331,16 @@ def test_callback_with_buffers():
     assert seen == [((2,), F32, 1, False, True)]
 
 
+def test_a_result_in_the_memory_of_an_operand():
+    def increments(context, x, out):
+        assert np.shares_memory(np.asarray(x), np.asarray(out))
+        np.asarray(out)[...] = np.asarray(x) + 1
+
+    options = {"kind": "buffers", "input_output_aliases": {0: 0}, "capture": True}
+    call = primitive(lambda ctx, x: native.callback(ctx, increments, [x], **options))
+    assert np.asarray(call(lax.full((2,), 1.0))[0]).tolist() == [2, 2]
+
+
 def test_buffers_of_operands_are_read_only():
     def overwrites(context, x, out):
         np.asarray(x)[...] = 0
@@ -401,6 +411,9 @@ def test_callbacks_that_do_not_fit(monkeypatch):
 
     with pytest.raises(ValueError, match="it is 'arrays' or 'buffers'"):
         lowered(kind="tensors")
+    for options in ({"input_output_aliases": {0: 0}}, {"capture": True}):
+        with pytest.raises(ValueError, match="require kind='buffers'"):
+            lowered(**options)
     monkeypatch.setattr(buffer_callbacks, "_jax", types.SimpleNamespace())
     with pytest.raises(NotImplementedError, match=r"jaxlib \d.* cannot call Python functions with"):
         lowered(kind="buffers")

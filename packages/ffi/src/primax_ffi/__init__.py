@@ -3,6 +3,7 @@
 from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register
 from . import _trusted as _trusted
+from . import buffer_callback as buffer_callback
 from primax_core.extend.native import abstract_token as abstract_token
 from primax_core.extend.native import include_dir as include_dir
 from ._call import ffi_call as ffi_call

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from primax_core.extend import (
-    NamedEffect,
     Primitive,
     abstract,
     batch,
@@ -17,6 +16,7 @@ from primax_core.extend import (
     transpose,
 )
 
+from ._effects import effects_of
 from ._targets import check_known
 from ._tokens import with_tokens
 from ._vmapping import batched
@@ -36,24 +36,6 @@ hide_defaults(
 )
 
 
-class NativeEffect(NamedEffect):
-    """A native function with side effects is called."""
-
-    name = "Native"
-    keeps = True
-
-
-class OrderedNativeEffect(NativeEffect):
-    """A native function with side effects is called, in program order."""
-
-    name = "OrderedNative"
-    ordered = True
-
-
-_EFFECT: Final = frozenset([NativeEffect()])
-_ORDERED: Final = frozenset([OrderedNativeEffect()])
-
-
 @ffi_call_p.rule(abstract)
 def _abstract(*avals, result_avals, **_):  # type: ignore[no-untyped-def]
     return list(result_avals)
@@ -61,15 +43,15 @@ def _abstract(*avals, result_avals, **_):  # type: ignore[no-untyped-def]
 
 @ffi_call_p.rule(effects)
 def _effects(*avals, has_side_effect, ordered, **_):  # type: ignore[no-untyped-def]
-    return _ORDERED if ordered else _EFFECT if has_side_effect else frozenset()
+    return effects_of(has_side_effect, ordered)
 
 
 @ffi_call_p.rule(lower)
-def _lower(
+def _lower(  # type: ignore[no-untyped-def]
     ctx, *operands, target_name, result_avals, attributes, has_side_effect, ordered, vmap_method,
     input_layouts, output_layouts, input_output_aliases, custom_call_api_version,
     legacy_backend_config,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     check_known(target_name, ctx.platform, ctx.eqn.source)
 
     def call(values: list[Any], types: list[Any]) -> list[Any]:
@@ -108,4 +90,4 @@ ffi_call_p.unsupported(transpose, "native functions are not known to be linear: 
 
 @ffi_call_p.rule(batch)
 def _batch(axis, args, dims, **params):  # type: ignore[no-untyped-def]
-    return batched(ffi_call_p.bind, axis, args, dims, params)
+    return batched(ffi_call_p, params["target_name"], axis, args, dims, params)

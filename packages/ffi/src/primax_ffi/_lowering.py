@@ -109,7 +109,7 @@ def build_ffi_lowering_function(
             f"the lowering of {call_target_name!r} has layouts, which "
             "skip_ffi_layout_processing=True leaves to XLA: leave one of the options out"
         )
-    layouts = {
+    layouts: dict[str, Any] = {
         "operand_layouts": _fastest_first(operand_layouts),
         "result_layouts": _fastest_first(result_layouts),
     }

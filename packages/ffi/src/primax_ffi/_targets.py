@@ -111,7 +111,8 @@ def pycapsule(funcptr: Any) -> Any:
     Raises:
       TypeError, ValueError: for anything else, and for the address 0.
     """
-    if not isinstance(funcptr, (ctypes._CFuncPtr, ctypes.c_void_p, int)):
+    function: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]
+    if not isinstance(funcptr, (function, ctypes.c_void_p, int)):
         raise TypeError(
             f"pycapsule takes a function of a ctypes library or an address, not {funcptr!r}"
         )

@@ -30,6 +30,7 @@ def result_types(target: str, results: Any) -> tuple[tuple[ShapedArray, ...], bo
 def _type(target: str, i: int, result: Any) -> ShapedArray:
     if result is abstract_token:
         return TOKEN
+    dtype: Any
     if isinstance(result, ShapedArray):
         shape, dtype = result.shape, result.dtype
     else:

@@ -118,7 +118,7 @@ def installed_version() -> tuple[int, int]:
 
 
 def _address(handler: Any) -> int | None:
-    if isinstance(handler, ctypes._CFuncPtr):
+    if isinstance(handler, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         return ctypes.cast(handler, ctypes.c_void_p).value
     if type(handler).__name__ != "PyCapsule":
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from primax_core import lax, tree_util
-from primax_core.extend import Axis, ShapedArray, move_axis, typeof
+from primax_core.extend import Axis, Primitive, ShapedArray, move_axis, typeof
 
 from ._tokens import TOKEN
 
@@ -19,33 +19,41 @@ Batched = tuple[list[Any], list[int | None]]
 
 
 def batched(
-    bind: Bind, axis: Axis, args: Sequence[Any], dims: Sequence[Any], params: dict[str, Any]
+    prim: Primitive,
+    name: str,
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    params: dict[str, Any],
 ) -> Batched:
     """The results of a call for all examples, and their mapped axes.
+
+    Args:
+      name: the name of the called function.
 
     Raises:
       NotImplementedError: if the call has no ``vmap_method``.
       ValueError: if it is ordered.
     """
-    target, method = params["target_name"], params["vmap_method"]
-    if params["ordered"] or any(a.dtype == TOKEN.dtype for a in map(typeof, args)):
+    method = params["vmap_method"]
+    if params.get("ordered") or any(a.dtype == TOKEN.dtype for a in map(typeof, args)):
         raise ValueError(
-            f"the call of the native function {target!r} is ordered by tokens, and examples of "
+            f"the call of {name!r} is ordered by tokens, and examples of "
             "vmap have no order: use scan"
         )
     if method is None:
         raise NotImplementedError(
-            f"vmap of the native function {target!r}, whose call has no vmap_method: choose one of "
+            f"vmap of {name!r}, whose call has no vmap_method: choose one of "
             f"{', '.join(map(repr, METHODS))}, or a function"
         )
     mapped = [d is not None for d in dims]
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
     if callable(method):
-        return _by_function(axis.size, mapped, args, params)
+        return _by_function(name, axis.size, mapped, args, params)
     if method.startswith("sequential"):
         unroll = method == "sequential_unrolled"
-        return _one_by_one(bind, axis.size, mapped, args, params, unroll)
-    return _at_once(bind, axis.size, mapped, args, params)
+        return _one_by_one(prim.bind, axis.size, mapped, args, params, unroll)
+    return _at_once(prim.bind, name, axis.size, mapped, args, params)
 
 
 def _one_by_one(
@@ -61,7 +69,7 @@ def _one_by_one(
 
 
 def _at_once(
-    bind: Bind, size: int, mapped: list[bool], args: list[Any], params: dict[str, Any]
+    bind: Bind, name: str, size: int, mapped: list[bool], args: list[Any], params: dict[str, Any]
 ) -> Batched:
     """One call with a leading axis on operands and results."""
     whole = {i for i, _ in params["input_output_aliases"]}
@@ -69,7 +77,7 @@ def _at_once(
         whole = {*range(len(args))}
     elif params["vmap_method"] == "legacy_vectorized" and not all(mapped[i] for i in whole):
         raise ValueError(
-            f"vmap of {params['target_name']!r}: a result uses the memory of an operand that is "
+            f"vmap of {name!r}: a result uses the memory of an operand that is "
             "the same for all examples: use vmap_method='expand_dims' or 'broadcast_all'"
         )
     expand = params["vmap_method"] == "expand_dims"
@@ -79,11 +87,9 @@ def _at_once(
         for i, (x, m) in enumerate(zip(args, mapped))
     ]
     results = params["result_avals"]
-    changed = {
-        "result_avals": tuple([ShapedArray((size, *a.shape), a.dtype) for a in results]),
-        "input_layouts": _with_leading(params["input_layouts"], leading),
-        "output_layouts": _with_leading(params["output_layouts"], [True] * len(results)),
-    }
+    axes = {"input_layouts": leading, "output_layouts": [True] * len(results)}
+    changed = {k: _with_leading(params[k], added) for k, added in axes.items() if k in params}
+    changed["result_avals"] = tuple([ShapedArray((size, *a.shape), a.dtype) for a in results])
     outs = bind(*args, **{**params, **changed})
     return outs, [0] * len(outs)
 
@@ -102,8 +108,10 @@ def _with_leading(layouts: Any, leading: list[bool]) -> Any:
     )  # fmt: skip
 
 
-def _by_function(size: int, mapped: list[bool], args: list[Any], params: dict[str, Any]) -> Batched:
-    target, results = params["target_name"], params["result_avals"]
+def _by_function(
+    target: str, size: int, mapped: list[bool], args: list[Any], params: dict[str, Any]
+) -> Batched:
+    results = params["result_avals"]
     attributes = {name: frozen.value for name, frozen in params["attributes"]}
     returned = params["vmap_method"](size, mapped, *args, **attributes)
     if not isinstance(returned, (tuple, list)) or len(returned) != 2:

@@ -37,6 +37,7 @@ OPTIONAL: Final = {
     "distributed": "primax_distributed.processes",
     "example_libraries": "primax_nn.example_libraries",
     "experimental.array_serialization": "primax_distributed.array_serialization",
+    "experimental.buffer_callback": "primax_ffi.buffer_callback",
     "experimental.checkify": "primax_interpreters.checkify",
     "experimental.custom_partitioning": "primax_distributed.custom_partitioning",
     "experimental.jet": "primax_interpreters.jet",

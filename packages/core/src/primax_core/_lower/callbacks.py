@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from jaxlib.mlir import ir
@@ -25,6 +25,11 @@ _TARGETS: Final = {
         "cuda": "xla_buffer_python_gpu_callback",
         "rocm": "xla_buffer_python_gpu_callback",
     },
+    "captured buffers": {
+        "cpu": "xla_buffer_python_cpu_callback",
+        "cuda": "xla_buffer_python_gpu_callback_cmd_buffer",
+        "rocm": "xla_buffer_python_gpu_callback_cmd_buffer",
+    },
 }
 
 
@@ -37,6 +42,8 @@ def callback(
     kind: str = "arrays",
     has_side_effect: bool = False,
     ordered: bool = False,
+    input_output_aliases: Mapping[int, int] | None = None,
+    capture: bool = False,
 ) -> list[ir.Value[Any]]:
     """Call a Python function, in a lowering rule.
 
@@ -50,7 +57,9 @@ def callback(
         CPU), and is valid during the call only; on a GPU ``context.stream`` is its stream.
       operands: MLIR values of the equation's operands.
       out_avals: types of the results; by default those of the equation.
-      has_side_effect, ordered: as for ``call``.
+      has_side_effect, ordered, input_output_aliases: as for ``call``.
+      capture: with ``kind="buffers"``, the function may be captured in a command buffer of a GPU
+        (CUDA graph), and is not called when that runs again. It has no effect on a CPU.
 
     Returns:
       The values of the results. An exception of the function is raised where a result is used,
@@ -61,6 +70,8 @@ def callback(
     """
     if kind not in ("arrays", "buffers"):
         raise ValueError(f"kind is {kind!r}: it is 'arrays' or 'buffers'")
+    if kind == "arrays" and (input_output_aliases or capture):
+        raise ValueError("input_output_aliases and capture require kind='buffers'")
     if len(operands) != len(ctx.in_avals):
         raise ValueError(
             f"the callback receives {len(operands)} operands, but the equation has "
@@ -76,7 +87,14 @@ def callback(
     else:
         function = HostCall(fun, ctx.in_avals, avals, tokens, what)
     return emit_callback(
-        ctx, function, operands, avals, has_side_effect=has_side_effect, ordered=ordered, kind=kind
+        ctx,
+        function,
+        operands,
+        avals,
+        has_side_effect=has_side_effect,
+        ordered=ordered,
+        kind="captured buffers" if capture else kind,
+        input_output_aliases=input_output_aliases,
     )
 
 
@@ -90,6 +108,7 @@ def emit_callback(
     ordered: bool = False,
     kind: str = "arrays",
     partitioned: bool = False,
+    input_output_aliases: Mapping[int, int] | None = None,
 ) -> list[ir.Value[Any]]:
     """Call a function that XLA calls with arrays or with buffers.
 
@@ -121,7 +140,7 @@ def emit_callback(
         from .._runtime.several_devices import ContainedCall  # loaded on first use
 
         n = len(ctx.tokens(ctx.eqn.effects)) if ordered else 0
-        call = ContainedCall(call, [physical(a) for a in out_avals], n, kind == "buffers")
+        call = ContainedCall(call, [physical(a) for a in out_avals], n, kind.endswith("buffers"))
     index = len(ctx.callbacks)
     ctx.callbacks.append(call)
     return native_call(
@@ -132,6 +151,7 @@ def emit_callback(
         attributes={"index": u64(index)},
         has_side_effect=has_side_effect,
         ordered=ordered,
+        input_output_aliases=input_output_aliases,
         needs=(),
         once=True,
     )

@@ -11,6 +11,12 @@ from .._base.config import inherited, state
 from .failures import inside, note_failure
 from .jaxlib_versions import JAXLIB_VERSION, _jax
 
+ExecutionContext: Any = getattr(getattr(_jax, "ffi", None), "ExecutionContext", None)
+"""Class of the first argument of callbacks with buffers: ``stage``, and ``stream`` on a GPU."""
+
+ExecutionStage: Any = getattr(getattr(_jax, "ffi", None), "ExecutionStage", None)
+"""Enumeration of the stages of a native function."""
+
 
 def check_supported() -> None:
     """Raise an error if the installed jaxlib cannot call Python with buffers.

@@ -25,11 +25,17 @@ if TYPE_CHECKING:
         AbsentDevice as AbsentDevice,
         compile_only as compile_only,
     )
-    from .._runtime.buffer_callbacks import Buffer as Buffer
+    from .._runtime.buffer_callbacks import (
+        Buffer as Buffer,
+        ExecutionContext as ExecutionContext,
+        ExecutionStage as ExecutionStage,
+    )
 
 _HOMES: Final = {
     "AbsentDevice": ".._runtime.absent_devices",
     "Buffer": ".._runtime.buffer_callbacks",
+    "ExecutionContext": ".._runtime.buffer_callbacks",
+    "ExecutionStage": ".._runtime.buffer_callbacks",
     "call": ".._lower.native",
     "callback": ".._lower.callbacks",
     "compile_only": ".._runtime.absent_devices",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from primax_core import serialize_executable as serialize_executable
 
     from . import array_serialization as array_serialization
+    from . import buffer_callback as buffer_callback
     from . import checkify as checkify
     from . import colocated_python as colocated_python
     from . import compilation_cache as compilation_cache
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from . import xla_metadata as xla_metadata
 
 _OWN = (
-    "array_serialization", "checkify", "colocated_python", "compilation_cache",
+    "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",
     "custom_partitioning", "hijax", "jet",
     "mesh_utils", "multihost_utils", "pjit", "random", "shard_map", "sparse", "topologies",
     "xla_metadata",
