@@ -57,7 +57,7 @@ def test_results_in_the_memory_of_operands():
     assert np.asarray(out).tolist() == [3, 5, 7] and same == [True]
     x = lax.add(ROW, np.float32(0))
     assert np.asarray(call(x)).tolist() == [2, 3, 4] and np.asarray(x).tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="'0:1' with output index 1 outside the range"):
+    with pytest.raises(ValueError, match="{0: 1}, but there is no result 1 among the 1"):
         buffer_callback(function, S((3,), F32), input_output_aliases={0: 1})(ROW)
 
 
@@ -104,7 +104,7 @@ def test_refusals():
         buffer_callback(3, S((3,), F32))
     with pytest.raises(ValueError, match="is 'auto': it is one of"):
         buffer_callback(double, S((3,), F32), vmap_method="auto")
-    with pytest.raises(ValueError, match=r"must have 'shape' and 'dtype' attributes. Got 3"):
+    with pytest.raises(ValueError, match="has 3 at position 0, which has no shape"):
         buffer_callback(double, 3)
 
 

@@ -340,7 +340,7 @@ def test_derivatives_are_refused_by_name():
         lambda: grad(lambda x: scale(x).sum())(ROW),
         lambda: jacfwd(scale)(ROW),
     ):
-        with pytest.raises(ValueError, match="FFI call to `acme_scale` cannot be differentiated"):
+        with pytest.raises(ValueError, match="'acme_scale' has no derivative"):
             derive()
 
 

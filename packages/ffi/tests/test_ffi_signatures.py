@@ -180,5 +180,5 @@ def test_registrations():
 def test_results_that_differ_from_the_signature():
     with pytest.raises(TypeError, match=r"follow from its signature, .* leave result_shape_dtypes"):
         ffi_call("acme_signed_scale", S((3,), F32))(X, by=1, fail="")
-    with pytest.raises(ValueError, match=r"must have 'shape' and 'dtype' attributes. Got None"):
+    with pytest.raises(ValueError, match="None at position 0, which has no shape"):
         ffi_call("acme_unsigned")

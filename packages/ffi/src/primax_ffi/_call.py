@@ -72,10 +72,10 @@ def ffi_call(
     with its parts.
 
     >>> import numpy as np
-    >>> from primax_core import ShapeDtypeStruct, make_jaxpr
+    >>> from primax_core import ShapeDtypeStruct, eval_shape
     >>> scale = ffi_call("acme_scale", ShapeDtypeStruct((3,), np.float32))
-    >>> make_jaxpr(lambda x: scale(x, by=np.float32(2)))(np.ones(3, np.float32))
-    { lambda ; a:f32[3]. let b:f32[3] = ffi_call[acme_scale by=2.0] a in (b,) }
+    >>> eval_shape(lambda x: scale(x, by=np.float32(2)), np.ones(3, np.float32))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     _check_name(target_name)
     _check_method(vmap_method)

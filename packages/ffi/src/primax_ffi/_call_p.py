@@ -80,8 +80,8 @@ def _fastest_first(layouts: Any) -> Any:
 @ffi_call_p.rule(jvp)
 def _jvp(primals, tangents, *, target_name, **_):  # type: ignore[no-untyped-def]
     raise ValueError(
-        f"The FFI call to `{target_name}` cannot be differentiated: a native function has no "
-        "derivative. Wrap the call in a function with custom_jvp or custom_vjp, and define it there"
+        f"the native function {target_name!r} has no derivative: wrap its call in a function with "
+        "custom_jvp or custom_vjp, and define the derivative there"
     )
 
 

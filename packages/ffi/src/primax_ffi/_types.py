@@ -38,9 +38,9 @@ def _type(target: str, i: int, result: Any) -> ShapedArray:
             shape, dtype = tuple(result.shape), result.dtype
         except (AttributeError, TypeError):
             raise ValueError(
-                "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got "
-                f"{result!r} at position {i}. The call of {target!r} needs the type of each "
-                "result, such as ShapeDtypeStruct((2, 3), np.float32)"
+                f"result_shape_dtypes of {target!r} has {result!r} at position {i}, which has no "
+                "shape and dtype: give the type of each result, such as "
+                "ShapeDtypeStruct((2, 3), np.float32)"
             ) from None
     if isinstance(dtype, dtypes.ExtendedDType):
         if dtype == TOKEN.dtype:
@@ -138,26 +138,25 @@ def checked_aliases(
     """
     pairs = tuple(sorted((int(i), int(o)) for i, o in dict(aliases or {}).items()))
     for i, o in pairs:
-        mapping = f"input_output_aliases contains the mapping '{i}:{o}' "
-        for kind, n, count in (("input", i, len(operands)), ("output", o, len(results))):
+        pair = f"input_output_aliases of {target!r} has {{{i}: {o}}}, but "
+        for kind, n, count in (("operand", i, len(operands)), ("result", o, len(results))):
             if not 0 <= n < count:
                 raise ValueError(
-                    f"{mapping}with {kind} index {n} outside the range [0, {count}), in the call "
-                    f"of {target!r}; the keys are operands, the values are results"
+                    f"{pair}there is no {kind} {n} among the {count}: the keys are operands, the "
+                    "values are results"
                 )
         operand, result = operands[i], results[o]
         if (operand.shape, operand.dtype) != (result.shape, result.dtype):
             raise ValueError(
-                f"{mapping}referring to an input with abstract value {operand} and an output with "
-                f"a different abstract value {result}, in the call of {target!r}"
+                f"{pair}the operand has the type {operand} and the result {result}: only arrays of "
+                "one type share their memory"
             )
         ins, outs = orders
         layout_in, layout_out = ins and ins[i], outs and outs[o]
         if layout_in != layout_out:
             raise ValueError(
-                f"{mapping}referring to an input with layout {layout_in or 'row-major'} and an "
-                f"output with a different layout {layout_out or 'row-major'}, in the call of "
-                f"{target!r}"
+                f"{pair}the operand has the layout {layout_in or 'row-major'} and the result "
+                f"{layout_out or 'row-major'}: give both the same"
             )
     if len({o for _, o in pairs}) != len(pairs):
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -189,15 +189,16 @@ class AbstractToken:
     """The aval of a token, which only orders effects."""
 
     __slots__ = ()
-    shape = ()
-    weak_type = False
-    ndim = 0
-    placement = unplaced
+    shape: tuple[int, ...] = ()
+    weak_type: bool = False
+    ndim: int = 0
+    placement: Any = unplaced
 
     def str_short(self) -> str:
+        """The text in jaxprs."""
         return "Tok"
 
     __str__ = __repr__ = str_short
 
 
-abstract_token = AbstractToken()
+abstract_token: Final[AbstractToken] = AbstractToken()

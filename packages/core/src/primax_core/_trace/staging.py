@@ -272,8 +272,8 @@ _TAKE_REFS = frozenset(
 
 
 def infer(
-    prim: Primitive, in_avals: Sequence, params: dict
-) -> tuple[list, frozenset, Casts | None]:
+    prim: Primitive, in_avals: Sequence[Any], params: dict[str, Any]
+) -> tuple[list[Any], frozenset[Any], Casts | None]:
     """Avals of the results, effects, and casts of the operands of an operation, cached by its
     signature."""
     if prim.cache_on is None:
