@@ -57,7 +57,7 @@ def test_results_in_the_memory_of_operands():
     assert np.asarray(out).tolist() == [3, 5, 7] and same == [True]
     x = lax.add(ROW, np.float32(0))
     assert np.asarray(call(x)).tolist() == [2, 3, 4] and np.asarray(x).tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="{0: 1}, but there is no result 1 among the 1"):
+    with pytest.raises(ValueError, match=r"\{0: 1\}, but there is no result 1 among the 1"):
         buffer_callback(function, S((3,), F32), input_output_aliases={0: 1})(ROW)
 
 

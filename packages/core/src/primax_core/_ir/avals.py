@@ -198,7 +198,8 @@ class AbstractToken:
         """The text in jaxprs."""
         return "Tok"
 
-    __str__ = __repr__ = str_short
+    def __repr__(self) -> str:
+        return "Tok"
 
 
 abstract_token: Final[AbstractToken] = AbstractToken()
