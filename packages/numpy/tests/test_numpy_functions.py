@@ -383,6 +383,8 @@ def test_filled_arrays() -> None:
     assert pnp.full((2,), 3).weak_type and pnp.full(2, 1.5, np.float16).dtype == np.float16
     np.testing.assert_array_equal(pnp.full((2, 3), np.arange(3)), np.full((2, 3), np.arange(3)))
     np.testing.assert_array_equal(pnp.full_like(np.int32([1, 2]), 2.7), [2, 2])
+    spread = pnp.full_like(2, np.int8([[3]]), shape=(2, 2))
+    assert spread.dtype == np.int32 and spread.tolist() == [[3, 3], [3, 3]]
     for sizes, k in [((3,), 0), ((2, 3), 0), ((3, 2), 1), ((3,), -1)]:
         np.testing.assert_array_equal(pnp.eye(*sizes, k=k), np.eye(*sizes, k=k))
 

@@ -155,9 +155,10 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
     if np.ndim(value) == 0:
         out = lax.full_like(a, value, requested, target)
     else:
+        like = a if hasattr(a, "dtype") else typeof(a)
         out = _spread(
-            asarray(value, a.dtype if requested is None else requested),
-            tuple(a.shape) if target is None else target,
+            asarray(value, like.dtype if requested is None else requested),
+            tuple(like.shape) if target is None else target,
         )
     return placed(out, device)
 
