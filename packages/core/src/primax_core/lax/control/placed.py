@@ -117,15 +117,14 @@ def with_common_carry(
         same = same and all(o.shape == a.shape and o.dtype == a.dtype for o, a in zip(outs, avals))
         if not same:
             return leaves, avals, bodies
-        if not automatic and any(
-            o.placement is not a.placement and not _is_convertible(x, o)
-            for x, o, a in zip(leaves, outs, avals)
-        ):
+        changed = [(x, o) for x, o, a in zip(leaves, outs, avals) if o.placement is not a.placement]
+        if not automatic and not all(_is_convertible(x, o) for x, o in changed):
             return leaves, avals, bodies
         common = [joined(which, [a, o]) for a, o in zip(avals, outs)]
         if all(w is a for w, a in zip(common, avals)):
             return leaves, avals, (condition, with_results(body, [*common, *outs[n:]]))
         leaves = [placed_like(x, w) if is_placed(w) else x for x, w in zip(leaves, common)]
+        automatic = automatic or not changed  # the condition varies, so all carries do
         avals = common
         bodies = trace(avals)
 
