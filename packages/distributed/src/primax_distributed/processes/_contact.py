@@ -55,7 +55,7 @@ class Contact:
         self._report, self._on_late = report, on_late
         self.compares = compares
         self.difference: str | None = None
-        self._differs_since = 0.0
+        self._ended_since = 0.0
         self.begun: deque[bytes] = deque()
         self.on_end: Callable[[], None] = lambda: None
         self._deadline = time.monotonic() + patience
@@ -220,9 +220,10 @@ class Contact:
                 begun, where = self._report()
                 self._send({"at": begun, "where": where})
                 beat = now
-                # Not at once: a collective that could still end, and whose connection is closed
-                # at that moment, may wait without end.
-                if self.difference is not None and now - self._differs_since > _BEAT / 2:
+                # Again each second, for collectives that have begun since. After a difference of
+                # programs not at once: a collective that could still end, and whose connection is
+                # closed at that moment, may wait without end.
+                if self.ended.is_set() and now - self._ended_since > _BEAT / 2:
                     self.on_end()
             self._send_begun()
             try:
@@ -256,6 +257,11 @@ class Contact:
         _log.error("rank %d: %s", self.rank, text)
         self.on_end()
 
+    def _end(self) -> None:
+        if not self.ended.is_set():
+            self._ended_since = time.monotonic()
+            self.ended.set()
+
     def _receive(self, message: Message) -> None:
         ended = False
         with self._changed:
@@ -271,13 +277,12 @@ class Contact:
                     return  # this process has left that generation
                 self.dead[int(message["dead"])] = str(message["why"])
                 ended = not self.ended.is_set()
-                self.ended.set()
+                self._end()
             elif "differ" in message:
                 if self._go is None or message["generation"] != self.generation:
                     return
                 self.difference = str(message["differ"])
-                self._differs_since = time.monotonic()
-                self.ended.set()
+                self._end()
             elif "left" in message:
                 self.left.add(int(message["left"]))
             elif "complete" in message:
