@@ -28,7 +28,7 @@ def hello(*launcher, number):
         env=environment(**variables), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    printed = sorted(re.findall(r"rank .*\]", done.stdout))
+    printed = sorted(re.findall(r"rank \d+ of \d+: \[[\d, ]*\]", done.stdout))
     every = list(range(number))
     assert printed == [f"rank {r} of {number}: {every}" for r in every], done.stdout
 
