@@ -140,7 +140,7 @@ for generation in processes.generations():
         timeout=120 + 4 * generations,
     )
     assert status == 0, output
-    used = [list(map(int, x.split()[1:])) for x in re.findall("used.*", output)]
+    used = [list(map(int, x)) for x in re.findall(r"used (\d+) (\d+) (\d+) (\d+)", output)]
     assert used[-1][0] == generations
     first, last = used[2], used[-1]
     assert last[1] <= first[1] + 14, used  # threads of one more client
