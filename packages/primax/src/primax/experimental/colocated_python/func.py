@@ -16,7 +16,7 @@ from .serialization import copy_of
 
 @dataclass(frozen=True)
 class Specialization:
-    """What is known of a function before it is called.
+    """Declared types and devices of a function.
 
     ``in_specs`` is a pytree ``(args, kwargs)`` of ``ShapeDtypeStruct``; ``out_specs_fn`` computes
     the types of results from types of arguments; ``devices`` are those on which it runs.
