@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from xml.etree import ElementTree
@@ -181,6 +182,14 @@ def test_pictures_name_the_axes_of_the_mesh():
         "copies along seq (2)",
     ]  # fmt: skip
     assert titles[0] == "cpu 0,3"
+
+
+def test_pictures_have_a_maximum_width():
+    def width(most):
+        svg = debugger.sharding_picture((4, 6), Grid(), max_width=most).svg
+        return int(re.search(r'width="(\d+)" height', svg)[1])
+
+    assert width(150) < width(900) == width(2000)
 
 
 def test_pictures_need_devices():
