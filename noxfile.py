@@ -29,6 +29,8 @@ nox.options.sessions = ["lint", "boundaries", "typecheck", "tests"]
 nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=9", "hypothesis>=6.100", "pytest-xdist>=3.5"]
+# Tools with which the tests of a wheel build projects, besides a compiler.
+BUILD_TOOLS = {"primax-ffi": ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
 EVERYTHING = ["primax[all]"]
 CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
@@ -179,7 +181,7 @@ def tests(session: nox.Session, part: str) -> None:
         workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
         DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
     }
-    install(session, part, *more.get(part, ()), also=TEST_TOOLS)
+    install(session, part, *more.get(part, ()), also=[*TEST_TOOLS, *BUILD_TOOLS.get(part, ())])
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
