@@ -15,8 +15,8 @@ import pytest
 
 from primax_ffi._new_project import main, new_project
 
-LANGUAGES = ["cpp"]
-COMPILERS = {"cpp": ("g++", "clang++")}
+LANGUAGES = ["cpp", "rust"]
+COMPILERS = {"cpp": ("g++", "clang++"), "rust": ("cargo",)}
 
 
 def new(capsys, *arguments: str) -> str:
@@ -56,7 +56,7 @@ def test_folders_that_are_refused(tmp_path, capsys):
     assert "invalid choice" in new(capsys, "fastnorm", "--language", "fortran")
     assert "--into" in new(capsys, "--into")
     assert [p.name for p in tmp_path.rglob("*")] == ["fastnorm"]
-    with pytest.raises(ValueError, match="the language is 'fortran': there are cpp"):
+    with pytest.raises(ValueError, match="the language is 'fortran': there are cpp, rust"):
         new_project("fastnorm", tmp_path, "fortran")
 
 

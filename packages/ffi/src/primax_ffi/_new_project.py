@@ -14,6 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ._rust import rust_bindings
+
 _PLACEHOLDER: Final = "mykernels"
 """The name of the project in the templates."""
 
@@ -52,6 +54,25 @@ _LANGUAGES: Final = {
             ),
         },
     ),
+    "rust": _Language(
+        {
+            "CMakeLists.txt": "CMakeLists.txt",
+            "Cargo.toml": "native/Cargo.toml",
+            "lib.rs": "native/src/lib.rs",
+        },
+        {
+            "@BUILD_REQUIRES@": '["scikit-build-core>=0.10"]',
+            "@COMPILER@": "Rust (cargo)",
+            "@NATIVE_FILES@": (
+                "| `native/src/lib.rs` | the handlers |\n"
+                "| `native/src/primax_ffi.rs` | bindings of XLA's interface, of primax-ffi |"
+            ),
+            "@HEADERS@": (
+                "\nThe bindings have the version of the interface that the oldest supported jaxlib "
+                "has: newer ones run such handlers."
+            ),
+        },
+    ),
 }
 
 
@@ -61,7 +82,7 @@ def new_project(name: str, into: Path, language: str = "cpp") -> Path:
     Args:
       name: name of the package, and of the new folder.
       into: an existing folder.
-      language: ``"cpp"``.
+      language: ``"cpp"`` or ``"rust"``.
 
     Returns:
       The new folder.
@@ -81,6 +102,8 @@ def new_project(name: str, into: Path, language: str = "cpp") -> Path:
     files = {path: _text("common", file, name, language) for file, path in _COMMON.items()}
     for file, path in _LANGUAGES[language].files.items():
         files[path] = _text(language, file, name, language)
+    if language == "rust":
+        files["native/src/primax_ffi.rs"] = rust_bindings().read_text("utf-8")
     folder.mkdir()
     try:
         for path, text in files.items():
