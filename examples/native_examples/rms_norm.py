@@ -10,18 +10,15 @@ from primax_ffi import Signature, load_library
 
 from . import library
 
-load_library(
-    library.path(),
-    ["examples_rms_norm", "examples_rms_norm_backward"],
-    signatures={
-        "examples_rms_norm": Signature(
-            ["f32[... n]", "f32[n]"], ["f32[... n]", "f32[...]"], {"eps": "f32"}
-        ),
-        "examples_rms_norm_backward": Signature(
-            ["f32[... n]", "f32[n]", "f32[...]", "f32[... n]"], ["f32[... n]", "f32[n]"]
-        ),
-    },
-)
+SIGNATURES = {
+    "examples_rms_norm": Signature(
+        ["f32[... n]", "f32[n]"], ["f32[... n]", "f32[...]"], {"eps": "f32"}
+    ),
+    "examples_rms_norm_backward": Signature(
+        ["f32[... n]", "f32[n]", "f32[...]", "f32[... n]"], ["f32[... n]", "f32[n]"]
+    ),
+}
+load_library(library.path(), list(SIGNATURES), signatures=SIGNATURES)
 
 
 @partial(primax.custom_vjp, nondiff_argnums=(2,))
