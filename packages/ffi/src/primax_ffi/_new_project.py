@@ -10,7 +10,6 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -117,7 +116,7 @@ def new_project(name: str, into: Path, language: str = "cpp") -> Path:
 
 
 def _text(group: str, file: str, name: str, language: str) -> str:
-    template = resources.files(__package__) / "templates" / group / f"{file}.in"
+    template = Path(__file__).with_name("templates") / group / f"{file}.in"
     text = template.read_text("utf-8")
     for placeholder, value in _LANGUAGES[language].replacements.items():
         text = text.replace(placeholder, value)
