@@ -96,7 +96,9 @@ def test_files(language, tmp_path, capsys):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_project_is_built_installed_and_tested(language, tmp_path):
     check_tools(language)
-    folder, target = new_project("fastnorm", tmp_path, language), tmp_path / "installed"
+    folder, target = tmp_path / "fastnorm", tmp_path / "installed"
+    options = ["--into", str(tmp_path), "--language", language]
+    python("-m", "primax_ffi", "new", "fastnorm", *options, cwd=tmp_path)
     install = ["pip", "install", "--no-index", "--no-build-isolation", "--no-deps"]
     python("-m", *install, "--target", str(target), str(folder), cwd=tmp_path)
     (info,) = target.glob("fastnorm-*.dist-info")

@@ -19,7 +19,7 @@ from ffi_library import build
 
 from primax_core import ShapeDtypeStruct, enable_x64, jit, lax, vmap
 from primax_core.errors import JaxRuntimeError
-from primax_ffi import ffi_call, include_dir, load_library, rust_bindings
+from primax_ffi import ffi_call, include_dir, load_library, register_ffi_target, rust_bindings
 from primax_ffi._versions import installed_version, version_of
 
 FOLDER = Path(__file__).parent
@@ -120,7 +120,7 @@ def test_attributes():
         ({"inner": "depth"}, "but it is a text"),
         ({"inner": {"deep": 1.0}}, "there is no attribute 'depth', but ['deep']"),
         ({"text": b"\xff"}, "it is a text that is not UTF-8"),
-        ({"more": 1}, "the handler takes the attributes ['axes', 'flag', 'i', 'inner', 'narrow', "),
+        ({"more": 1}, "the handler takes the attributes ['flag', 'i', 'narrow', 'x', 'text', "),
     ],
 )
 def test_attributes_that_do_not_fit(changed, message):
@@ -160,9 +160,9 @@ def test_other_dtypes(dtype, name, message):
 
 def test_other_counts():
     x, result = np.ones(3, F32), ShapeDtypeStruct((3,), F32)
-    with pytest.raises(JaxRuntimeError, match="takes the operands 1, but the call has 2"):
+    with pytest.raises(JaxRuntimeError, match="takes 1 operands, but the call has 2"):
         call("copy", result, x, x, dtype="float32")
-    with pytest.raises(JaxRuntimeError, match="takes the results 1, but the call has 2"):
+    with pytest.raises(JaxRuntimeError, match="takes 1 results, but the call has 2"):
         call("copy", [result, result], x, dtype="float32")
     with pytest.raises(JaxRuntimeError, match="result 0 has 2"):
         call("increment", ShapeDtypeStruct((2,), F32), x)
@@ -211,6 +211,14 @@ def test_errors_and_panics():
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[1.0, 1.0, 1.0]"
     assert done.stderr.count("panicked at") == 3  # a message of Rust for each panic
+
+
+def test_handlers_have_one_stage():
+    handler = library().acme_rust_increment
+    stages = {"instantiate": handler, "execute": handler}
+    register_ffi_target("acme_rust_stages", stages)
+    with pytest.raises(JaxRuntimeError, match="the handler is one of the stage execute"):
+        ffi_call("acme_rust_stages", ShapeDtypeStruct((3,), F32))(np.ones(3, F32))
 
 
 def test_the_version_is_that_of_the_oldest_headers():

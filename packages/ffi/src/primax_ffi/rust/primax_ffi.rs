@@ -385,9 +385,11 @@ pub struct Attrs<'a> {
 impl<'a> Attrs<'a> {
     /// The names, sorted.
     pub fn names(&self) -> Vec<&'a str> {
-        (0..self.frame.size.max(0) as usize)
-            .map(|i| self.name(i))
-            .collect()
+        (0..self.len()).map(|i| self.name(i)).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.frame.size.max(0) as usize
     }
 
     fn name(&self, i: usize) -> &'a str {
@@ -398,11 +400,14 @@ impl<'a> Attrs<'a> {
         }
     }
 
+    fn position(&self, name: &str) -> Option<usize> {
+        (0..self.len()).find(|&i| self.name(i) == name)
+    }
+
     /// The value of an attribute.
     pub fn get<T: Attr<'a>>(&self, name: &str) -> Result<T, Error> {
-        let names = self.names();
-        let Some(i) = names.iter().position(|n| *n == name) else {
-            let message = format!("there is no attribute {name:?}, but {names:?}");
+        let Some(i) = self.position(name) else {
+            let message = format!("there is no attribute {name:?}, but {:?}", self.names());
             return Err(Error::invalid_argument(message));
         };
         // SAFETY: there are `size` kinds and values.
@@ -583,28 +588,23 @@ pub struct Expected {
 
 impl Expected {
     fn check(&self, call: &Call) -> Result<(), Error> {
-        let mut expected = self.attrs.to_vec();
-        expected.sort_unstable();
-        let mut names = call.attrs().names();
-        names.sort_unstable();
+        let attrs = call.attrs();
         for (what, takes, has) in [
-            (
-                "operands",
-                format!("{}", self.args),
-                format!("{}", call.args()),
-            ),
-            (
-                "results",
-                format!("{}", self.rets),
-                format!("{}", call.rets()),
-            ),
-            ("attributes", format!("{expected:?}"), format!("{names:?}")),
+            ("operands", self.args, call.args()),
+            ("results", self.rets, call.rets()),
         ] {
             if takes != has {
-                let message =
-                    format!("the handler takes the {what} {takes}, but the call has {has}");
-                return Err(Error::invalid_argument(message));
+                return Err(Error::invalid_argument(format!(
+                    "the handler takes {takes} {what}, but the call has {has}"
+                )));
             }
+        }
+        let all = self.attrs.iter().all(|name| attrs.position(name).is_some());
+        if !all || attrs.len() != self.attrs.len() {
+            let (takes, has) = (self.attrs, attrs.names());
+            return Err(Error::invalid_argument(format!(
+                "the handler takes the attributes {takes:?}, but the call has {has:?}"
+            )));
         }
         Ok(())
     }
@@ -635,8 +635,13 @@ pub unsafe fn answer(
         }
     }
     let called = catch_unwind(AssertUnwindSafe(|| {
-        if frame.struct_size < size_of::<c::CallFrame>() || frame.stage != c::EXECUTE {
-            return Err(Error::internal("the call frame of this jaxlib is unknown"));
+        if frame.struct_size < size_of::<c::CallFrame>() {
+            return Err(Error::internal(
+                "the call frame of this jaxlib is too short",
+            ));
+        }
+        if frame.stage != c::EXECUTE {
+            return Err(Error::internal("the handler is one of the stage execute"));
         }
         let taken = vec![Cell::new(false); frame.rets.size.max(0) as usize];
         let call = Call { frame, taken };
