@@ -29,6 +29,8 @@ nox.options.sessions = ["lint", "boundaries", "typecheck", "tests"]
 nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=9", "hypothesis>=6.100", "pytest-xdist>=3.5"]
+# Tools with which the tests of a wheel build projects, besides a compiler.
+BUILD_TOOLS = {"primax-ffi": ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
 EVERYTHING = ["primax[all]"]
 CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
@@ -83,13 +85,18 @@ def install(
     pip(session, python, "check")
 
 
-def install_oracle(session: nox.Session, python: str = "python") -> None:
-    """Installs the jax that belongs to the installed jaxlib."""
+def jaxlib_version(session: nox.Session, python: str = "python") -> str | None:
+    """The version of the installed jaxlib; ``None`` if nox only lists its commands."""
     code = "from importlib.metadata import version; print(version('jaxlib'))"
     version = session.run(python, "-c", code, silent=True, external=True)
-    if version is None:  # nox only lists what it would run
+    return None if version is None else version.strip().splitlines()[-1]
+
+
+def install_oracle(session: nox.Session, python: str = "python") -> None:
+    """Installs the jax that belongs to the installed jaxlib."""
+    version = jaxlib_version(session, python)
+    if version is None:
         return
-    version = version.strip().splitlines()[-1]
     pip(session, python, "install", f"jax=={version}", f"jaxlib=={version}")
 
 
@@ -179,7 +186,7 @@ def tests(session: nox.Session, part: str) -> None:
         workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
         DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
     }
-    install(session, part, *more.get(part, ()), also=TEST_TOOLS)
+    install(session, part, *more.get(part, ()), also=[*TEST_TOOLS, *BUILD_TOOLS.get(part, ())])
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
@@ -376,6 +383,23 @@ def processes(session: nox.Session) -> None:
     command = ["python", "-m", "pytest", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
     long = {"PRIMAX_TEST_KILLS": "20", "PRIMAX_TEST_GENERATIONS": "50"}
     session.run(*command, folder, *only, env={**TEST_ENV, **long})
+
+
+@nox.session
+def cuda_handlers(session: nox.Session) -> None:
+    """Compile handlers with nvcc and programs for GPUs that call them; run them if there is one.
+
+    No GPU is needed to compile: CUDA's plugin, of 130 MB, compiles for devices that are absent.
+    """
+    if shutil.which("nvcc") is None:
+        session.skip("nvcc was not found on PATH: install the CUDA toolkit")
+    install(session, *EVERYTHING, also=TEST_TOOLS)
+    if version := jaxlib_version(session):
+        plugins = ["jax-cuda13-pjrt", "jax-cuda13-plugin"]
+        pip(session, "python", "install", "--no-deps", *[f"{p}=={version}" for p in plugins])
+        if Path("/dev/nvidia0").exists():  # CUDA's libraries, of some GB, only to run programs
+            pip(session, "python", "install", f"jax-cuda13-plugin[with-cuda]=={version}")
+    pytest(session, "integration_tests/accelerator/test_cuda_handlers.py")
 
 
 @nox.session

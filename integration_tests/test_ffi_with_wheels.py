@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +98,12 @@ def test_several_devices():
 def test_indexing_and_methods_around_a_call():
     out = primax.jit(lambda x: scale(x[1:])[0].sum() + jnp.sum(x))(X)
     assert float(out) == 3 * 5 + 28
+
+
+def test_new_projects_are_built_with_the_oldest_jaxlib_of_the_core():
+    from primax_ffi._new_project import _OLDEST_JAXLIB
+
+    core = Path(__file__).resolve().parents[1] / "packages/core/pyproject.toml"
+    dependencies = tomllib.loads(core.read_text("utf-8"))["project"]["dependencies"]
+    (jaxlib,) = [d for d in dependencies if d.startswith("jaxlib")]
+    assert f">={_OLDEST_JAXLIB}" in jaxlib
