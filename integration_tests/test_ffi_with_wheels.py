@@ -14,7 +14,7 @@ from ffi_library import registered, run
 
 import primax
 import primax.numpy as jnp
-from primax.ffi import ffi_call
+from primax.ffi import ffi_call, native_function
 
 S = primax.ShapeDtypeStruct
 F32 = np.dtype(np.float32)
@@ -44,6 +44,25 @@ def test_export():
     assert np.asarray(restored.call(X)).tolist() == (3 * X).tolist()
 
 
+def test_export_of_a_native_function():
+    pytest.importorskip("numba", reason="numba is not installed: pip install 'primax-ffi[numba]'")
+
+    @native_function("f32[b n]; by: f32 -> f32[b n]", name="acme_exported")
+    def exported_scale(x, y, by=2):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = by * x[i, j]
+
+    export = primax.export
+    with pytest.raises(ValueError, match=r"disabled_checks=.*custom_call\('acme_exported'\)"):
+        export.export(primax.jit(exported_scale))(S((4, 2), F32))
+    allowed = [export.DisabledSafetyCheck.custom_call("acme_exported")]
+    (rows,) = export.symbolic_shape("rows")
+    exported = export.export(primax.jit(exported_scale), disabled_checks=allowed)(S((rows, 2), F32))
+    restored = export.deserialize(exported.serialize())
+    assert np.asarray(restored.call(X)).tolist() == (2 * X).tolist()
+
+
 def test_adapters_of_the_reference():
     from primax.extend.core import Primitive
     from primax.ffi import ffi_lowering
@@ -65,7 +84,7 @@ def test_several_devices():
         import numpy as np
         import primax.numpy as jnp
         from primax import P, NamedSharding, make_mesh, shard_map
-        from primax.ffi import ffi_call, register_ffi_target
+        from primax.ffi import ffi_call, native_function, register_ffi_target
 
         library = ctypes.CDLL(os.environ["ACME_LIBRARY"])
         for name in ("acme_scale", "acme_describe", "acme_increment"):
