@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from primax_core.extend.runtime import api_boundary, library_function, new_lock
 from . import _call_frame as frames
 from ._call import ffi_call
 from ._signature_text import as_signature
-from ._signatures import Signature
+from ._signatures import ArrayType, Signature
 from ._targets import pycapsule, register_ffi_target
 from ._vmapping import METHODS
 
@@ -36,6 +36,7 @@ def native_function(
     name: str | None = None,
     vmap_method: str | Callable[..., Any] | None = "expand_dims",
     has_side_effect: bool = False,
+    partition: str | None = None,
     boundscheck: bool = False,
     fastmath: bool = False,
     error_model: str = "python",
@@ -61,6 +62,8 @@ def native_function(
       vmap_method: behaviour under ``vmap`` as for :func:`ffi_call`. By default the compiled
         function loops over the examples, and operands that are not mapped are not copied.
       has_side_effect: run the function even if its results are unused.
+      partition: axes along which devices divide the call, as for :func:`ffi_call`. By default those
+        of ``...`` and of ``vmap``, unless the function has side effects.
       boundscheck: raise an error for an index out of bounds. Without it such an index reads or
         overwrites other memory, or ends the process.
       fastmath, error_model, cache: options of ``numba.njit``: reordering of floating-point
@@ -112,6 +115,8 @@ def native_function(
             function, own, name, options, {
                 "vmap_method": vmap_method,
                 "has_side_effect": bool(has_side_effect),
+                "partition": _along_examples(own) if partition is None and not has_side_effect
+                else partition,
             }
         )  # fmt: skip
 
@@ -224,6 +229,15 @@ def _report(frame: int, number: int, outcome: int, exception: int) -> int:
             trace = trace.tb_next
         text += f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
     return frames.new_error(frame, text, invalid=False)
+
+
+def _along_examples(signature: Signature) -> str:
+    """The partition along the axes that the compiled function loops over."""
+
+    def side(arrays: Sequence[ArrayType]) -> str:
+        return ", ".join(" ".join(["..."] * t.leading + ["_"] * len(t.sizes)) for t in arrays)
+
+    return f"{side(signature.operands)} -> {side(signature.results)}"
 
 
 # Checks
