@@ -166,7 +166,7 @@ class _Parts(NamedTuple):
         in_layouts = _types.checked_layouts(target, "operand", self.input_layouts, avals)
         out_layouts = _types.checked_layouts(target, "result", self.output_layouts, results)
         orders = (in_layouts, out_layouts)
-        params = {
+        params: dict[str, Any] = {
             "result_avals": results,
             "attributes": frozen_attributes(target, attributes),
             "input_layouts": in_layouts,

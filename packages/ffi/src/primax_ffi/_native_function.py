@@ -144,13 +144,13 @@ class NativeFunction:
         self._function, self._options, self._call_options = function, options, call_options
         self._call: Callable[..., Any] | None = None
         self._compiled_call: Callable[..., Any] | None = None
-        self.signature = signature
+        self.signature: Signature = signature
         where = f"native function {summarize_function(function)}"
         _check_signature(where, signature)
         self._attributes, self._defaults = _parameters(where, function, signature)
-        self.name = _new_name(where, function, name)
+        self.name: str = _new_name(where, function, name)
         functools.update_wrapper(self, function)
-        self.__signature__ = _signature_of_calls(function, signature)
+        self.__signature__: inspect.Signature = _signature_of_calls(function, signature)
 
     @api_boundary
     def __call__(self, *args: Any, **attributes: Any) -> Any:

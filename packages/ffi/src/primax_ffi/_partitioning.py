@@ -306,7 +306,7 @@ class _Chosen:
         self._mesh = main[0]
         self.sizes: dict[str, int] = {name: int(n) for name, n in _AXIS.findall(main[1])}
         self._letters = letters
-        self._found = [
+        self._propagated = [
             [self._dividing(names, size) for names, size in zip(self._axes(t, len(shape)), shape)]
             for t, shape in zip(texts, shapes)
         ]
@@ -317,8 +317,8 @@ class _Chosen:
                 if isinstance(letter, Mapped) and letter.mesh_axes:
                     self.axes[letter] = self._required(letter.mesh_axes, size)
                     used |= {*letter.mesh_axes}
-        for names, found in zip(letters, self._found):
-            for letter, mesh_axes in zip(names, found):
+        for names, propagated in zip(letters, self._propagated):
+            for letter, mesh_axes in zip(names, propagated):
                 if letter is not None and mesh_axes and letter not in self.axes:
                     self.axes[letter] = tuple(n for n in mesh_axes if n not in used)
                     used |= {*mesh_axes}
@@ -357,7 +357,7 @@ class _Chosen:
 
     def propagated(self) -> list[str]:
         """The shardings of the arrays as far as they are into equal parts."""
-        return [self._text(found) for found in self._found]
+        return [self._text(axes) for axes in self._propagated]
 
     def _text(self, axes: Sequence[Names]) -> str:
         dims = ", ".join("{" + ", ".join(f'"{n}"' for n in names) + "}" for names in axes)
