@@ -57,6 +57,14 @@ def test_sizes_that_do_not_divide():
     assert np.asarray(out).tolist() == (3 * X[:6] + 1).tolist()
 
 
+def test_in_the_function_of_a_reduction():
+    """XLA would end the process."""
+    for name, partition in (("ffi_call", None), ("divided_ffi_call", ", ->")):
+        call = ffi_call("acme_f", S((), F32), partition=partition)
+        with pytest.raises(NotImplementedError, match=f"cannot do {name} there"):
+            jit(lambda x, call=call: lax.reduce(x, np.float32(0), call, (0,)))(X)
+
+
 def test_on_one_device():
     assert np.asarray(jit(scale("batch"))(X)).tolist() == (3 * X).tolist()
     assert np.asarray(scale("batch")(X)).tolist() == (3 * X).tolist()

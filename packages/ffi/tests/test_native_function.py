@@ -377,6 +377,7 @@ def test_functions_that_do_not_fit(signature, function, text):
         ({"vmap_method": "fast"}, "is unknown to"),
         ({"error_model": "c"}, "it is 'python' or 'numpy'"),
         ({"name": 3}, "is a printable text, not 3"),
+        ({"partition": "batch", "has_side_effect": True}, "leave one of them out"),
     ],
 )
 def test_options_that_do_not_fit(options, text):

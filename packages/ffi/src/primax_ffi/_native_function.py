@@ -110,6 +110,12 @@ def native_function(
             f"{[*_METHODS, None]}, or a function"
         )
 
+    if partition is not None and has_side_effect:
+        raise ValueError(
+            "native_function has partition and has_side_effect=True, but side effects happen on "
+            "the first device of a program: leave one of them out"
+        )
+
     def decorate(function: Callable[..., None]) -> NativeFunction:
         return NativeFunction(
             function, own, name, options, {
