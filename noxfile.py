@@ -36,6 +36,7 @@ CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
 DISTRIBUTED = "primax-distributed"
 NUMPY = "primax-numpy"
+FFI = "primax-ffi"
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
 ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
@@ -185,6 +186,7 @@ def tests(session: nox.Session, part: str) -> None:
     more = {
         workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
         DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
+        FFI: [f"{FFI}[numba]"],
     }
     install(session, part, *more.get(part, ()), also=[*TEST_TOOLS, *BUILD_TOOLS.get(part, ())])
     # The examples in docstrings are run where the wheel was installed.
