@@ -29,14 +29,14 @@ nox.options.sessions = ["lint", "boundaries", "typecheck", "tests"]
 nox.options.error_on_external_run = True
 
 TEST_TOOLS = ["pytest>=9", "hypothesis>=6.100", "pytest-xdist>=3.5"]
-# Tools with which the tests of a wheel build projects, besides a compiler.
-BUILD_TOOLS = {"primax-ffi": ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
 EVERYTHING = ["primax[all]"]
 CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
 DISTRIBUTED = "primax-distributed"
 NUMPY = "primax-numpy"
 FFI = "primax-ffi"
+# Tools with which the tests of a wheel build projects, besides a compiler.
+BUILD_TOOLS = {FFI: ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
 ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
@@ -201,7 +201,7 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
         session,
         *EVERYTHING,
         python=python,
-        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", *versions],
+        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", "numba>=0.60", *versions],
     )
     install_oracle(session, python)
     examples = [
