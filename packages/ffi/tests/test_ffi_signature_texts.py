@@ -190,7 +190,14 @@ def test_registration_with_a_text():
 
 @pytest.mark.parametrize(
     "text",
-    ["032[n] -> f32[n]", "f32[²] -> f32[²]", "f32[٣] -> f32[٣]", f"f32[{2**63}] -> f32[{2**63}]"],
+    [
+        "032[n] -> f32[n]",
+        "a[n] -> f32[n]",
+        "timedelta64[n] -> f32[n]",
+        "f32[²] -> f32[²]",
+        "f32[٣] -> f32[٣]",
+        f"f32[{2**63}] -> f32[{2**63}]",
+    ],
 )
 def test_numbers_that_are_none(text):
     with pytest.raises(ValueError, match=r"signature: .*\n"):

@@ -21,6 +21,7 @@ _SHORT: Final = {
 }  # fmt: skip
 """Names of dtypes in texts; NumPy's are accepted, too."""
 
+_NUMBERS: Final = re.compile(r"bool|(?:u?int|b?float|complex)\d\w*")
 _ARRAY: Final = re.compile(r"\s*(\w+)\s*(?:\[([^\[\]]*)\])?\s*")
 _OTHER_ATTRIBUTES: Final = ("str", "dtype", "dict")
 
@@ -217,11 +218,11 @@ def _type(text: Any) -> ArrayType:
 
 def _dtype(name: str, text: Any) -> np.dtype:
     full = _SHORT.get(name, name)
-    try:
-        dtype = np.dtype(full)
-    except (TypeError, ValueError, SyntaxError):  # NumPy parses texts such as "032"
+    try:  # other texts, such as "032" and "a", have meanings for NumPy, or warnings
+        dtype = np.dtype(full) if _NUMBERS.fullmatch(full) else np.dtype(object)
+    except TypeError:
         dtype = np.dtype(object)
-    if dtype.name != full or dtype.kind in "OSUM":
+    if dtype.name != full or dtype.hasobject:
         raise TypeError(
             f"{name!r} in the signature's {text!r} is not a dtype: use f32, bf16, i32, bool, "
             "another of NumPy's names, or one capital letter for any dtype"
