@@ -75,8 +75,8 @@ def native_function(
       the function's defaults apply to them.
 
     Raises:
-      TypeError, ValueError: if the function's parameters do not fit the signature; while tracing,
-        if a call does not.
+      TypeError, ValueError: if the function's parameters do not fit the signature, or it never
+        uses a result; while tracing, if a call does not fit.
       ImportError: at the first call, if numba is not installed.
       JaxRuntimeError: where a result is used, if the function raised an exception.
 
