@@ -119,6 +119,12 @@ def resolve(*requirements: str) -> tuple[list[Wheel], list[str]]:
     return list(first_party.values()), list(third_party)
 
 
+@cache
+def compiler() -> str | None:
+    """The C++ compiler with which wheels with compiled libraries are built, or None."""
+    return shutil.which(os.environ.get("CXX") or "c++") or shutil.which("g++")
+
+
 def marked(mark: str, paths: Iterable[str]) -> bool:
     """Whether a test module below one of the folders or files uses a mark."""
     for path in map(Path, paths):
