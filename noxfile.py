@@ -227,11 +227,12 @@ def compare_with_newest(session: nox.Session) -> None:
     [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core, profiles, export and native kernels on each supported pair of Python and jaxlib.
+    """Test what depends on jaxlib on each supported pair of Python and jaxlib.
 
-    The NumPy layer and what stands on it run on the newest jaxlib in the comparison with the
-    reference. ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each, and
-    of the rest runs one, which changes with each commit.
+    These are the core, profiles, export and native kernels. The NumPy layer and what stands on it
+    run on the newest jaxlib in the comparison with the reference. ``-- --quick`` leaves out pairs
+    of a Python and a jaxlib that others have each, and of the rest runs one, which changes with
+    each commit.
     """
     step = "commit"
     if QUICK in session.posargs:

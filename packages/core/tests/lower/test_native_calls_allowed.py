@@ -1,4 +1,4 @@
-"""Where a lowering rule may call a native function in place of XLA's operations."""
+"""The property of a lowering context that allows calls of native functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = np.ones(8, np.float32)
 
 @pytest.fixture
 def answers():
-    """What the rule of ``sin`` was told each time that it ran."""
+    """The property in each run of the rule of ``sin``."""
     told: list[bool] = []
 
     def rule(ctx: Any, x: Any, **params: Any) -> Any:

@@ -14,7 +14,7 @@ CPU: Final = lower.on("cpu")
 
 
 def is_static(aval: Any) -> bool:
-    """Whether all sizes of an array type are numbers."""
+    """Return True if all sizes of an array type are numbers."""
     return all(isinstance(n, int) for n in aval.shape)
 
 

@@ -71,8 +71,8 @@ class LoweringContext:
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "inspections", "partitioned", "needs", "eqn", "num_partitions",
-        "hoisted", "broadcasts", "token", "mark", "sharding", "symbolic", "portable", "axes", "body",
-        "bodies", "_rules", "_inlined",
+        "hoisted", "broadcasts", "token", "mark", "sharding", "symbolic", "portable", "axes",
+        "body", "bodies", "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -111,7 +111,7 @@ class LoweringContext:
 
     @property
     def allows_native_calls(self) -> bool:
-        """Whether the current operation may become a call of a native function.
+        """True if the current operation may become a call of a native function.
 
         It is false in exported modules, which other processes compile, and where XLA divides the
         operation among devices, because XLA does not divide a custom call. A rule for which the
