@@ -107,8 +107,8 @@ def define_option(
         variable ``PRIMAX_<NAME>``.
       kind: ``bool``, ``int``, ``float``, ``str``, or ``object`` for any hashable value.
       scope: ``"trace"`` if the value changes traced jaxprs or their lowering, ``"dispatch"`` if it
-        changes only how they are executed, ``"none"`` if it is read where it is used. Caches of jaxprs and
-        executables tell values of the first two apart.
+        changes only how they are executed, ``"none"`` if it is read where it is used. Caches of
+        jaxprs and executables distinguish values of the first two.
       doc: a description.
       choices: the accepted strings.
       optional: accept ``None``.
