@@ -68,7 +68,7 @@ def test_exported_functions_do_not_need_the_kernels():
     exported = export(primax.jit(lambda x: jnp.cumsum(x, 1)))(X)
     assert CALL not in exported.mlir_module()
     np.testing.assert_allclose(
-        deserialize(exported.serialize()).call(X), jnp.cumsum(X, 1), rtol=1e-5, atol=1e-4
+        deserialize(exported.serialize()).call(X), jnp.cumsum(X, 1), rtol=1e-4, atol=1e-3
     )
 
 
