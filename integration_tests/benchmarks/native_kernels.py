@@ -39,9 +39,9 @@ def compared(name: str, budget: float | None = None, number: int = 20) -> Callab
     """Register a function and its operand, to be measured with and without the kernels."""
 
     def register(prepare: Prepare) -> None:
-        for group in (WITH, WITHOUT):
+        for group, suffix in ((WITH, ""), (WITHOUT, ", without")):
 
-            @CASES.measured(group, name, "ms", budget if group == WITH else None)
+            @CASES.measured(group, name + suffix, "ms", None if suffix else budget)
             def _(ns: Namespace) -> float:
                 fun, x = prepare(ns)
                 return least(ns, fun, ns.jnp.asarray(x), number)
