@@ -10,6 +10,6 @@ native_kernels: Final = define_option(
     "native",
     bool,
     True,
-    "dispatch",
+    "trace",
     "run operations on CPUs with the native kernels of primax-ffi-cpu",
 )
