@@ -9,6 +9,8 @@
 
 namespace primax {
 
+constexpr int64_t kInsertion = 32;  // lines up to this length are sorted by insertion
+
 enum class Order { kOther, kSorted, kReversed };
 
 // Facts about the keys of a line.
@@ -20,7 +22,7 @@ struct LineKeys {
   Order order = Order::kOther;
 };
 
-// Whether keys ascend (or strictly descend), from front to back with an early exit.
+// Whether before(key, next key) holds along a line, from front to back with an early exit.
 template <class Key, class Before>
 bool is_ordered(const typename Key::Bits* x, int64_t n, const Before& before) {
   constexpr int64_t kBlock = 64;
@@ -53,12 +55,6 @@ LineKeys<Key> line_keys(const typename Key::Bits* x, int64_t n) {
   return facts;
 }
 
-template <class Key>
-struct LoadKey {
-  const typename Key::Bits* x;
-  typename Key::Bits operator()(int64_t i) const { return Key::of(x[i]); }
-};
-
 // Gives elements with shared keys, runs of equal keys in `out`, their own bits in the order of `x`.
 template <class Key>
 void restore_shared(const typename Key::Bits* x, int64_t n, typename Key::Bits* out) {
@@ -73,10 +69,16 @@ void restore_shared(const typename Key::Bits* x, int64_t n, typename Key::Bits* 
   }
 }
 
-// Sorts n elements of x into `out`, which does not overlap; `space` is for n elements.
+// The number of words of the dtype that sort_line needs.
+template <class Key>
+int64_t words_to_sort(int64_t n) {
+  return Space<typename Key::Bits>::words(n);
+}
+
+// Sorts n elements of x into `out`, which does not overlap.
 template <class Key>
 void sort_line(const typename Key::Bits* x, int64_t n, typename Key::Bits* out,
-               typename Key::Bits* space) {
+               typename Key::Bits* memory) {
   using Bits = typename Key::Bits;
   if (n <= kInsertion) {
     std::memcpy(out, x, size_t(n) * sizeof(Bits));
@@ -89,56 +91,63 @@ void sort_line(const typename Key::Bits* x, int64_t n, typename Key::Bits* out,
   } else if (facts.order == Order::kReversed) {
     for (int64_t i = 0; i < n; ++i) out[i] = x[n - 1 - i];
   } else {
-    const int low = __builtin_ctzll(facts.differing), high = bit_width(facts.differing);
-    radix_sort(LoadKey<Key>{x}, n, low, high, out, space);
-    for (int64_t i = 0; i < n; ++i) out[i] = Key::raw(out[i]);
+    const auto make = [x](int64_t begin, int64_t count, Bits* words) {
+      for (int64_t i = 0; i < count; ++i) words[i] = Key::of(x[begin + i]);
+    };
+    const auto emit = [out](int64_t begin, const Bits* words, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[begin + i] = Key::raw(words[i]);
+    };
+    sort_words(make, n, facts.differing, Space<Bits>(memory, n), emit);
     if constexpr (Key::kShared) {
       if (facts.shared) restore_shared<Key>(x, n, out);
     }
   }
 }
 
-// Words with keys of 32 bits in the upper half, and positions in the lower half.
+// Sorts positions by the bits of a mask, of 32 neighbouring bits at most, of the keys at them.
+// Writes the elements too if `sorted` is not null, which is for keys of at most 32 bits.
 template <class Key>
-struct LoadKeyAndPosition {
-  const typename Key::Bits* x;
-  int shift;
-  uint64_t operator()(int64_t i) const {
-    return uint64_t(uint32_t(Key::of(x[i]) >> shift)) << 32 | uint32_t(i);
-  }
-};
-
-template <class Key>
-uint64_t word_at(const typename Key::Bits* x, uint32_t position, int shift) {
-  return uint64_t(uint32_t(Key::of(x[position]) >> shift)) << 32 | position;
-}
-
-// Sorts positions by the bits [low, high) of the keys at them, high - low <= 32; stable.
-template <class Key>
-void order_by_bits(const typename Key::Bits* x, int64_t n, int low, int high, bool ascending,
-                   uint32_t* positions, uint64_t* words, uint64_t* space) {
-  const int shift = sizeof(typename Key::Bits) == 8 ? low : 0;
-  low += 32 - shift;
-  high += 32 - shift;
+void order_by_bits(const typename Key::Bits* x, int64_t n, typename Key::Bits mask, bool ascending,
+                   uint32_t* positions, typename Key::Bits* sorted, uint64_t* memory) {
+  const int shift = sizeof(typename Key::Bits) == 8 ? lowest_bit(mask) : 0;
+  const auto emit = [positions, sorted](int64_t begin, const uint64_t* words, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) positions[begin + i] = uint32_t(words[i]);
+    if (sorted == nullptr) return;
+    for (int64_t i = 0; i < count; ++i) {
+      sorted[begin + i] = Key::raw(typename Key::Bits(words[i] >> 32));
+    }
+  };
+  const Space<uint64_t> space(memory, n);
+  const uint64_t word_mask = uint64_t(uint32_t(mask >> shift)) << 32;
   if (ascending) {
-    radix_sort(LoadKeyAndPosition<Key>{x, shift}, n, low, high, words, space);
-  } else {
-    uint64_t* source = space + n;
-    for (int64_t i = 0; i < n; ++i) source[i] = word_at<Key>(x, positions[i], shift);
-    radix_sort(LoadWord<uint64_t>{source}, n, low, high, words, space);
+    const auto make = [x, shift](int64_t begin, int64_t count, uint64_t* words) {
+      for (int64_t i = 0; i < count; ++i) {
+        words[i] = uint64_t(uint32_t(Key::of(x[begin + i]) >> shift)) << 32 | uint32_t(begin + i);
+      }
+    };
+    return sort_words(make, n, word_mask, space, emit);
   }
-  for (int64_t i = 0; i < n; ++i) positions[i] = uint32_t(words[i]);
+  uint32_t* from = reinterpret_cast<uint32_t*>(memory + Space<uint64_t>::words(n));
+  std::memcpy(from, positions, size_t(n) * sizeof(uint32_t));
+  const auto make = [x, shift, from](int64_t begin, int64_t count, uint64_t* words) {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint32_t at = from[begin + i];
+      words[i] = uint64_t(uint32_t(Key::of(x[at]) >> shift)) << 32 | at;
+    }
+  };
+  sort_words(make, n, word_mask, space, emit);
 }
 
 // The number of words that order_line needs.
-inline int64_t words_to_order(int64_t n, bool ascending) { return (ascending ? 2 : 4) * n; }
+inline int64_t words_to_order(int64_t n) { return Space<uint64_t>::words(n) + n; }
 
 // Sorts positions by the keys of x at them; stable.
 //
-// `ascending`: the positions are 0, 1, ..., and need not be written yet.
+// `ascending`: the positions are 0, 1, ..., and need not be written yet. If it costs less than to take
+// the elements from their positions, writes them to `sorted` (may be null), and returns true.
 template <class Key>
-void order_line(const typename Key::Bits* x, int64_t n, bool ascending, uint32_t* positions,
-                uint64_t* words) {
+bool order_line(const typename Key::Bits* x, int64_t n, bool ascending, uint32_t* positions,
+                typename Key::Bits* sorted, uint64_t* memory) {
   using Bits = typename Key::Bits;
   const auto iota = [=] {
     for (int64_t i = 0; ascending && i < n; ++i) positions[i] = uint32_t(i);
@@ -147,30 +156,31 @@ void order_line(const typename Key::Bits* x, int64_t n, bool ascending, uint32_t
   if (n <= kInsertion) {
     iota();
     insertion_sort(positions, n, n * n, less);
-    return;
+    return false;
   }
   const LineKeys<Key> facts = line_keys<Key>(x, n);
   const Bits differing = facts.differing;
-  if (differing == 0 || (ascending && facts.order == Order::kSorted)) return iota();
+  if (differing == 0 || (ascending && facts.order == Order::kSorted)) return iota(), false;
   if (ascending && facts.order == Order::kReversed) {
     for (int64_t i = 0; i < n; ++i) positions[i] = uint32_t(n - 1 - i);
-    return;
+    return false;
   }
-  uint64_t* space = words + n;
-  const int low = __builtin_ctzll(differing), high = bit_width(differing);
+  const int low = lowest_bit(differing), high = bit_width(differing);
   if (high - low <= 32) {
-    return order_by_bits<Key>(x, n, low, high, ascending, positions, words, space);
+    if (facts.shared || sizeof(Bits) > 4) sorted = nullptr;
+    order_by_bits<Key>(x, n, differing, ascending, positions, sorted, memory);
+    return sorted != nullptr;
   }
   // The upper 32 bits separate most numbers.
-  uint32_t* given = reinterpret_cast<uint32_t*>(space + 2 * n);
+  const Bits lower = differing & ((Bits{1} << (high - 32)) - 1), upper = differing ^ lower;
+  uint32_t* given = reinterpret_cast<uint32_t*>(memory + Space<uint64_t>::words(n)) + n;
   if (!ascending) std::memcpy(given, positions, size_t(n) * sizeof(uint32_t));
-  order_by_bits<Key>(x, n, high - 32, high, ascending, positions, words, space);
-  if (insertion_sort(positions, n, 2 * n, less)) return;
+  order_by_bits<Key>(x, n, upper, ascending, positions, nullptr, memory);
+  if (insertion_sort(positions, n, 2 * n, less)) return false;
   if (!ascending) std::memcpy(positions, given, size_t(n) * sizeof(uint32_t));
-  const int middle = high - 32;
-  order_by_bits<Key>(x, n, low, bit_width(differing & ((Bits{1} << middle) - 1)), ascending,
-                     positions, words, space);
-  order_by_bits<Key>(x, n, middle, high, false, positions, words, space);
+  order_by_bits<Key>(x, n, lower, ascending, positions, nullptr, memory);
+  order_by_bits<Key>(x, n, upper, false, positions, nullptr, memory);
+  return false;
 }
 
 }  // namespace primax

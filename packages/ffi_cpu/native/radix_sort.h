@@ -1,21 +1,24 @@
 // Stable sorts of one line of unsigned words by some of their bits.
 //
-// The sort goes by digits, from the least significant one (LSD radix sort; Knuth, The Art of
+// Long lines are split by their first digit until the parts fit into the cache (MSD radix sort);
+// parts are sorted by digits from the least significant one (LSD radix sort; Knuth, The Art of
 // Computer Programming 3, 5.2.5). Where the first digits separate nearly all words, insertion
 // replaces the passes of the other digits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
 namespace primax {
 
-constexpr int64_t kInsertion = 32;   // lines up to this length are sorted by insertion
-constexpr int64_t kLongLine = 4096;  // from this length on, digits have 11 instead of 8 bits
-constexpr int kShortDigit = 8, kLongDigit = 11;
+constexpr int64_t kPartBytes = int64_t{1} << 18;  // parts up to this size are not split
+constexpr int64_t kChunk = 512;                   // words made at a time from elements
+constexpr int kSplitBits = 11;                    // at most
 
 inline int bit_width(uint64_t x) { return x == 0 ? 0 : 64 - __builtin_clzll(x); }
+inline int lowest_bit(uint64_t x) { return __builtin_ctzll(x); }
 
 // Sorts by insertion; stable. False if elements would move more than about `budget` steps in all;
 // the order of equal elements is kept even then.
@@ -36,12 +39,6 @@ bool insertion_sort(T* x, int64_t n, int64_t budget, const Less& less) {
   return true;
 }
 
-template <class Word>
-struct LoadWord {
-  const Word* words;
-  Word operator()(int64_t i) const { return words[i]; }
-};
-
 // The digits of a sort: `count` digits of `bits` bits, the first at bit `low`.
 struct Digits {
   int low, bits, count;
@@ -58,16 +55,16 @@ struct Digits {
 // A table of counts for each digit of at most `kBits` bits of words of 64 bits.
 template <int kBits>
 struct Counts {
-  uint32_t of[(64 + kBits - 1) / kBits][1 << kBits];
+  uint32_t of[(64 + kBits - 1) / kBits][1 << kBits], halves[1 << kBits];
 };
 
-template <int kDigits, int kBits, class Load>
-void count_digits(const Load& load, int64_t n, Digits digits, int first, Counts<kBits>& counts) {
+template <int kDigits, int kBits, class Word>
+void count_digits(const Word* words, int64_t n, Digits digits, int first, Counts<kBits>& counts) {
   const uint32_t mask = digits.mask();
   const int shift = digits.shift(first), bits = digits.bits;
   for (int d = 0; d < kDigits; ++d) std::memset(counts.of[first + d], 0, sizeof(uint32_t) << bits);
   for (int64_t i = 0; i < n; ++i) {
-    auto word = load(i) >> shift;
+    auto word = words[i] >> shift;
 #pragma GCC unroll 4
     for (int d = 0; d < kDigits; ++d) {
       ++counts.of[first + d][uint32_t(word) & mask];
@@ -76,94 +73,295 @@ void count_digits(const Load& load, int64_t n, Digits digits, int first, Counts<
   }
 }
 
-template <int kBits, class Load>
-void count_digits(const Load& load, int64_t n, Digits digits, int first, int last,
-                  Counts<kBits>& counts) {
-  for (; last - first >= 3; first += 3) count_digits<3, kBits>(load, n, digits, first, counts);
-  if (last - first == 2) count_digits<2, kBits>(load, n, digits, first, counts);
-  if (last - first == 1) count_digits<1, kBits>(load, n, digits, first, counts);
+// Counts of the digits from `first` on, except the last one.
+template <int kBits, class Word>
+void count_digits(const Word* words, int64_t n, Digits digits, int first, Counts<kBits>& counts) {
+  const int top = digits.count - 1;
+  for (; top - first > 3; first += 2) count_digits<2, kBits>(words, n, digits, first, counts);
+  if (top - first == 3) count_digits<3, kBits>(words, n, digits, first, counts);
+  if (top - first == 2) count_digits<2, kBits>(words, n, digits, first, counts);
+  if (top - first == 1) count_digits<1, kBits>(words, n, digits, first, counts);
 }
 
-template <class Word, class Load>
-void scatter(const Load& load, int64_t n, int shift, uint32_t mask, uint32_t* counts, Word* to) {
+// Counts become the places of the first words of each digit.
+inline void accumulate(uint32_t* counts, uint32_t size) {
   uint32_t at = 0;
-  for (uint32_t d = 0; d <= mask; ++d) at += std::exchange(counts[d], at);
-  for (int64_t i = 0; i < n; ++i) {
-    const Word word = load(i);
-    to[counts[uint32_t(word >> shift) & mask]++] = word;
-  }
+  for (uint32_t d = 0; d < size; ++d) at += std::exchange(counts[d], at);
 }
 
-// The passes of digits from `first` on; the result is at `to`. `load` reads memory other than `to`
-// and `other`, or what `reads(odd)` returns for an odd and an even number of passes.
-template <int kBits, class Word, class LoadFor>
-void passes(const LoadFor& load_for, int64_t n, Digits digits, int first, Counts<kBits>& counts,
-            Word* to, Word* other) {
+template <class Word>
+void scatter(const Word* words, int64_t n, int shift, uint32_t mask, uint32_t* places, Word* to) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {  // reads first: they need not wait for the places
+    const Word a = words[i], b = words[i + 1], c = words[i + 2], d = words[i + 3];
+    const uint32_t at_a = uint32_t(a >> shift) & mask, at_b = uint32_t(b >> shift) & mask;
+    const uint32_t at_c = uint32_t(c >> shift) & mask, at_d = uint32_t(d >> shift) & mask;
+    to[places[at_a]++] = a;
+    to[places[at_b]++] = b;
+    to[places[at_c]++] = c;
+    to[places[at_d]++] = d;
+  }
+  for (; i < n; ++i) to[places[uint32_t(words[i] >> shift) & mask]++] = words[i];
+}
+
+// The first digit often has few values, such as the exponents of floats, and then each place waits
+// for the one before. Two halves of a line have places of their own, which halves the time.
+struct Halves {
+  uint32_t *front, *back;
+
+  void clear(uint32_t size) const {
+    std::memset(front, 0, sizeof(uint32_t) * size);
+    std::memset(back, 0, sizeof(uint32_t) * size);
+  }
+  template <class Word>
+  void count(const Word* x, const Word* y, int64_t n, int shift, uint32_t mask) const {
+    for (int64_t i = 0; i < n; ++i) {
+      ++front[uint32_t(x[i] >> shift) & mask];
+      ++back[uint32_t(y[i] >> shift) & mask];
+    }
+  }
+  template <class Word>
+  void scatter(const Word* x, const Word* y, int64_t n, int shift, uint32_t mask, Word* to) const {
+    int64_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+      const Word a = x[i], b = x[i + 1], c = y[i], d = y[i + 1];
+      const uint32_t at_a = uint32_t(a >> shift) & mask, at_b = uint32_t(b >> shift) & mask;
+      const uint32_t at_c = uint32_t(c >> shift) & mask, at_d = uint32_t(d >> shift) & mask;
+      to[front[at_a]++] = a;
+      to[back[at_c]++] = c;
+      to[front[at_b]++] = b;
+      to[back[at_d]++] = d;
+    }
+    if (i < n) {
+      to[front[uint32_t(x[i] >> shift) & mask]++] = x[i];
+      to[back[uint32_t(y[i] >> shift) & mask]++] = y[i];
+    }
+  }
+  void accumulate(uint32_t size) const {
+    uint32_t at = 0;
+    for (uint32_t d = 0; d < size; ++d) {
+      at += std::exchange(front[d], at);
+      at += std::exchange(back[d], at);
+    }
+  }
+};
+
+template <class Word>
+void sort_by_first_digit(const Word* from, int64_t n, int shift, uint32_t mask, Halves places, Word* to) {
+  const int64_t half = n / 2;
+  const Word last = from[n - 1];
+  const uint32_t odd = n % 2, last_digit = uint32_t(last >> shift) & mask;
+  places.clear(mask + 1);
+  places.count(from, from + half, half, shift, mask);
+  places.back[last_digit] += odd;
+  places.accumulate(mask + 1);
+  places.scatter(from, from + half, half, shift, mask, to);
+  if (odd) to[places.back[last_digit]] = last;
+}
+
+// Sorts by the digits from `first` on. The words are at `from`, or at `to` if `from` is null;
+// the result is at `to`.
+template <int kBits, class Word>
+void sort_by_digits(const Word* from, int64_t n, Digits digits, int first, Counts<kBits>& counts,
+                    Word* to, Word* other) {
+  const Word word = from == nullptr ? to[0] : from[0];
+  const int top = digits.count - 1;
   int needed[64], count = 0;
-  const Word word = load_for(false)(0);
-  for (int d = first; d < digits.count; ++d) {
+  for (int d = first; d < top; ++d) {
     const uint32_t digit = uint32_t(word >> digits.shift(d)) & digits.mask();
     if (counts.of[d][digit] != uint32_t(n)) needed[count++] = d;
   }
-  const auto load = load_for(count % 2 == 1);
-  Word* from = nullptr;
+  if (from == nullptr && count % 2 == 0) {
+    std::memcpy(other, to, size_t(n) * sizeof(Word));
+    from = other;
+  } else if (from == nullptr) {
+    from = to;
+  }
   for (int p = 0; p < count; ++p) {
-    Word* next = (count - p) % 2 == 1 ? to : other;
-    const int shift = digits.shift(needed[p]);
-    uint32_t* table = counts.of[needed[p]];
-    if (p == 0) {
-      scatter(load, n, shift, digits.mask(), table, next);
-    } else {
-      scatter(LoadWord<Word>{from}, n, shift, digits.mask(), table, next);
-    }
+    Word* next = (count - p) % 2 == 0 ? to : other;
+    uint32_t* places = counts.of[needed[p]];
+    accumulate(places, digits.mask() + 1);
+    scatter(from, n, digits.shift(needed[p]), digits.mask(), places, next);
     from = next;
   }
+  sort_by_first_digit(from, n, digits.shift(top), digits.mask(), {counts.of[top], counts.halves}, to);
 }
 
-// The number of digits that need no pass because pairs of words that the others do not separate
-// are few, if numbers are locally uniform.
-template <int kBits>
-int inessential_digits(int64_t n, Digits digits, const Counts<kBits>& counts) {
-  double squares = 0;
-  const uint32_t* top = counts.of[digits.count - 1];
-  for (uint32_t d = 0; d <= digits.mask(); ++d) squares += double(top[d]) * top[d];
-  double pairs = squares / 2;
+// The number of low digits that need no pass: the others separate nearly all pairs of words, if
+// words are locally uniform. Decided by a sample.
+template <int kBits, class Word>
+int inessential_digits(const Word* words, int64_t n, Digits digits, uint32_t* counts) {
+  if (digits.count < 3) return 0;
+  constexpr int64_t kStep = 8;
+  const int shift = digits.shift(digits.count - 1);
+  const uint32_t mask = digits.mask();
+  std::memset(counts, 0, sizeof(uint32_t) << digits.bits);
+  uint64_t pairs = 0;  // of equal first digits in the sample
+  for (int64_t i = 0; i < n; i += kStep) pairs += counts[uint32_t(words[i] >> shift) & mask]++;
+  double expected = double(pairs) * kStep * kStep;
   for (int first = digits.count - 2; first > 0; --first) {
-    pairs /= 1 << digits.bits;
-    if (pairs <= double(n) / 8) return first;
+    expected /= 1 << digits.bits;
+    if (expected <= double(n) / 8) return first;
   }
   return 0;
 }
 
-template <int kBits, class Word, class Load>
-void radix_sort_digits(const Load& load, int64_t n, int low, int high, Word* to, Word* other) {
+template <int kBits, class Word>
+void lsd_radix_sort(const Word* from, int64_t n, int low, int high, Word* to, Word* other) {
   Counts<kBits> counts;
   const Digits digits(low, high, kBits);
-  const int top = digits.count - 1;
-  count_digits(load, n, digits, top, top + 1, counts);
-  const int first = inessential_digits(n, digits, counts);
-  count_digits(load, n, digits, first, top, counts);
-  passes([&](bool) { return load; }, n, digits, first, counts, to, other);
+  const int first = inessential_digits<kBits>(from, n, digits, counts.of[0]);
+  count_digits(from, n, digits, first, counts);
+  sort_by_digits(from, n, digits, first, counts, to, other);
   if (first == 0) return;
-  const auto less = [=](Word a, Word b) { return a >> low < b >> low; };
-  if (insertion_sort(to, n, 2 * n, less)) return;
-  count_digits(LoadWord<Word>{to}, n, digits, 0, top + 1, counts);
-  const auto copied_if_odd = [=](bool odd) {
-    if (odd) std::memcpy(other, to, size_t(n) * sizeof(Word));
-    return LoadWord<Word>{odd ? other : to};
-  };
-  passes(copied_if_odd, n, digits, 0, counts, to, other);
+  if (insertion_sort(to, n, 2 * n, [=](Word a, Word b) { return a >> low < b >> low; })) return;
+  count_digits(to, n, digits, 0, counts);
+  sort_by_digits<kBits, Word>(nullptr, n, digits, 0, counts, to, other);
 }
 
-// Sorts load(0), ..., load(n - 1) by their bits [low, high) into `to`; stable. The words differ in
-// bit high - 1, and may differ in other bits below `high`. `other` is space for n words. n < 2^32.
-template <class Word, class Load>
-void radix_sort(const Load& load, int64_t n, int low, int high, Word* to, Word* other) {
-  if (n < kLongLine) {
-    radix_sort_digits<kShortDigit>(load, n, low, high, to, other);
-  } else {
-    radix_sort_digits<kLongDigit>(load, n, low, high, to, other);
+// Sorts n words by their bits [low, high) into `to`; stable. `to` and `other` overlap neither each
+// other nor the words. The words differ in bit high - 1.
+template <class Word>
+void sort_part(const Word* from, int64_t n, int low, int high, Word* to, Word* other) {
+  if (n < 512) return lsd_radix_sort<8>(from, n, low, high, to, other);
+  lsd_radix_sort<11>(from, n, low, high, to, other);
+}
+
+// Memory for the sort of n words.
+template <class Word>
+struct Space {
+  Word *split[2], *part[2];
+
+  static int64_t part_size() { return kPartBytes / int64_t(sizeof(Word)); }
+  static int64_t words(int64_t n) {
+    return n <= part_size() ? 3 * n : 2 * n + 2 * part_size();
   }
+  // `memory` is for words(n).
+  Space(Word* memory, int64_t n) {
+    const int64_t in_part = std::min(n, part_size());
+    part[0] = memory;
+    part[1] = memory + in_part;
+    split[0] = memory + 2 * in_part;
+    split[1] = split[0] + n;
+  }
+};
+
+// The elements of another line, or parts of it, as words: make(begin, count, words).
+template <class Word>
+struct Words {
+  const Word* words;
+  void operator()(int64_t begin, int64_t count, Word* to) const {
+    std::memcpy(to, words + begin, size_t(count) * sizeof(Word));
+  }
+};
+
+// The bits by which words differ.
+template <class Word>
+Word differing_bits(const Word* words, int64_t n) {
+  Word differing = 0;
+  for (int64_t i = 0; i < n; ++i) differing |= words[i] ^ words[0];
+  return differing;
+}
+
+// Splits words at split[level] + begin by their bits [low, high); see sort_words.
+template <class Word, class Emit>
+void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, Word mask,
+                const Emit& emit);
+
+// The fewest bits below `high` by which words are split into parts that fit, from a sample.
+template <class Word, class Make>
+int split_bits(const Make& make, int64_t n, int high, uint32_t* counts) {
+  if (high <= 8) return high;
+  constexpr int64_t kSample = 1024;
+  const int most = std::min(high, kSplitBits), shift = high - most;
+  const uint32_t mask = (1u << most) - 1;
+  std::memset(counts, 0, sizeof(uint32_t) << most);
+  for (int64_t i = 0; i < kSample; ++i) {
+    Word word;
+    make(n / kSample * i, 1, &word);
+    ++counts[uint32_t(word >> shift) & mask];
+  }
+  for (int bits = most; bits > 8; --bits) {
+    // One bit less: the average part of a word.
+    double squares = 0;
+    for (uint32_t d = 0; d < 1u << (bits - 1); ++d) {
+      counts[d] = counts[2 * d] + counts[2 * d + 1];
+      squares += double(counts[d]) * counts[d];
+    }
+    if (squares / kSample / kSample * double(n) > double(Space<Word>::part_size()) / 2) return bits;
+  }
+  return 8;
+}
+
+// Sorts by the first digit, then each part by the other bits of the mask.
+template <class Word, class Make, class Emit>
+void split_and_sort(const Make& make, const Space<Word>& space, int level, int64_t begin, int64_t n,
+                    Word mask, int high, const Emit& emit) {
+  uint32_t front[1 << kSplitBits], back[1 << kSplitBits];
+  const int bits = split_bits<Word>(make, n, high, front), shift = high - bits;
+  const uint32_t parts = 1u << bits;
+  const uint32_t digit_mask = uint32_t(Word(mask >> shift)) & (parts - 1);
+  const Halves places{front, back};
+  places.clear(parts);
+  const int64_t half = n / 2;
+  Word x[kChunk], y[kChunk];
+  for (int64_t i = 0; i < half; i += kChunk) {
+    const int64_t count = std::min(kChunk, half - i);
+    make(i, count, x);
+    make(half + i, count, y);
+    places.count(x, y, count, shift, digit_mask);
+  }
+  Word last;
+  make(n - 1, 1, &last);
+  const uint32_t odd = n % 2, last_digit = uint32_t(last >> shift) & digit_mask;
+  back[last_digit] += odd;
+  places.accumulate(parts);
+  Word* to = space.split[level % 2] + begin;
+  for (int64_t i = 0; i < half; i += kChunk) {
+    const int64_t count = std::min(kChunk, half - i);
+    make(i, count, x);
+    make(half + i, count, y);
+    places.scatter(x, y, count, shift, digit_mask, to);
+  }
+  if (odd) to[back[last_digit]++] = last;
+  const Word rest = mask & Word((Word{1} << shift) - 1);
+  for (uint32_t d = 0, at = 0; d < parts; at = back[d++]) {
+    if (back[d] > at) sort_split(space, level, begin + at, back[d] - at, rest, emit);
+  }
+}
+
+template <class Word, class Emit>
+void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, Word mask,
+                const Emit& emit) {
+  const Word* words = space.split[level % 2] + begin;
+  const Word differing = differing_bits(words, n) & mask;
+  if (differing == 0) return emit(begin, words, n);
+  const int high = bit_width(differing);
+  if (n > Space<Word>::part_size()) {
+    const Words<Word> copied{words};
+    return split_and_sort(copied, space, level + 1, begin, n, differing, high, emit);
+  }
+  if (n <= 32) {
+    Word* sorted = space.part[0];
+    std::copy_n(words, n, sorted);
+    insertion_sort(sorted, n, n * n, [=](Word a, Word b) { return (a & mask) < (b & mask); });
+    return emit(begin, sorted, n);
+  }
+  sort_part(words, n, lowest_bit(differing), high, space.part[0], space.part[1]);
+  emit(begin, space.part[0], n);
+}
+
+// Sorts the words of make(begin, count, words) by the bits of a mask, in all of which some differ;
+// stable. The sorted words arrive at emit(begin, words, count). n < 2^32.
+template <class Word, class Make, class Emit>
+void sort_words(const Make& make, int64_t n, Word mask, const Space<Word>& space, const Emit& emit) {
+  if (n <= Space<Word>::part_size()) {
+    Word* words = space.split[0];
+    make(0, n, words);
+    sort_part(words, n, lowest_bit(mask), bit_width(mask), space.part[0], space.part[1]);
+    return emit(0, space.part[0], n);
+  }
+  split_and_sort(make, space, 0, 0, n, mask, bit_width(mask), emit);
 }
 
 }  // namespace primax

@@ -44,9 +44,9 @@ ffi::Error sort_values(ffi::ThreadPool& pool, const void* operand, void* result,
   std::atomic<bool> failed{false};
   const double time = double(n * blocks.width) * nanoseconds(n, sizeof(Bits));
   for_each_part(pool, blocks.count(), time, [=, &failed](int64_t begin, int64_t end) {
-    Scratch scratch(Scratch::bytes<Bits>(n) + 2 * Scratch::bytes<Bits>(copied));
+    Scratch scratch(Scratch::bytes<Bits>(words_to_sort<Key>(n)) + 2 * Scratch::bytes<Bits>(copied));
     if (!scratch.ok()) return failed.store(true);
-    Bits* space = scratch.take<Bits>(n);
+    Bits* space = scratch.take<Bits>(words_to_sort<Key>(n));
     Bits* columns = scratch.take<Bits>(copied);
     Bits* sorted = scratch.take<Bits>(copied);
     for (int64_t i = begin; i < end; ++i) {
@@ -123,9 +123,11 @@ void move_block(const Moved& moved, Block block, Lines lines, const uint32_t* po
 }
 
 // Sorts the positions of the lines of a block by one key. `copies` is for keys that are no row.
-void order_block(const KeyPart& part, Block block, Lines lines, bool ascending,
-                 uint32_t* positions, uint64_t* words, void* copies) {
+// Returns whether the elements at the positions have been written to `sorted`.
+bool order_block(const KeyPart& part, Block block, Lines lines, bool ascending, uint32_t* positions,
+                 uint64_t* words, void* copies, char* sorted) {
   const int64_t n = lines.length;
+  bool written = false;
   with_sort_key(part.dtype, [&](auto key_type) {
     using Key = typename decltype(key_type)::type;
     using Bits = typename Key::Bits;
@@ -135,10 +137,20 @@ void order_block(const KeyPart& part, Block block, Lines lines, bool ascending,
       copy_columns(keys, n, lines.inner, part.stride, block.columns, columns);
       keys = columns;
     }
+    Bits* to = sorted == nullptr ? nullptr : reinterpret_cast<Bits*>(sorted) + block.at;
     for (int64_t c = 0; c < block.columns; ++c) {
-      order_line<Key>(keys + c * n, n, ascending, positions + c * n, words);
+      written = order_line<Key>(keys + c * n, n, ascending, positions + c * n, to, words);
     }
   });
+  return written;
+}
+
+// Result for positions of 32 bits, whose memory can hold the positions that are sorted.
+uint32_t* result_of_positions(const std::vector<Moved>& moved) {
+  for (const Moved& m : moved) {
+    if (m.from == nullptr && m.bytes == 4) return reinterpret_cast<uint32_t*>(m.to);
+  }
+  return nullptr;
 }
 
 ffi::Error sort_by_keys(ffi::ThreadPool& pool, const std::vector<KeyPart>& keys,
@@ -152,22 +164,30 @@ ffi::Error sort_by_keys(ffi::ThreadPool& pool, const std::vector<KeyPart>& keys,
   bool copies_needed = !blocks.are_rows();
   for (const KeyPart& key : keys) copies_needed |= key.stride > 1;
   const int64_t copied = copies_needed ? in_block : 0;
-  const int64_t words_needed = words_to_order(n, keys.size() == 1);
+  uint32_t* result = blocks.are_rows() ? result_of_positions(moved) : nullptr;
+  const int64_t positions_needed = result == nullptr ? in_block : 0;
+  const bool one_key = keys.size() == 1 && !copies_needed;
+  const int64_t words_needed = words_to_order(n);
   std::atomic<bool> failed{false};
   const double time = double(in_block) * (2.0 * double(moved.size()) + double(keys.size()) * nanoseconds(n, 8));
   for_each_part(pool, blocks.count(), time, [=, &failed, &keys, &moved](int64_t begin, int64_t end) {
-    Scratch scratch(Scratch::bytes<uint32_t>(in_block) + Scratch::bytes<uint64_t>(copied) +
+    Scratch scratch(Scratch::bytes<uint32_t>(positions_needed) + Scratch::bytes<uint64_t>(copied) +
                     Scratch::bytes<uint64_t>(words_needed));
     if (!scratch.ok()) return failed.store(true);
-    uint32_t* positions = scratch.take<uint32_t>(in_block);
+    uint32_t* taken = scratch.take<uint32_t>(positions_needed);
     uint64_t* words = scratch.take<uint64_t>(words_needed);
     uint64_t* copies = scratch.take<uint64_t>(copied);
     for (int64_t i = begin; i < end; ++i) {
       const Block block = blocks[i];
+      uint32_t* positions = result == nullptr ? taken : result + block.at;
+      bool written = false;
       for (size_t k = keys.size(); k-- > 0;) {
-        order_block(keys[k], block, lines, k + 1 == keys.size(), positions, words, copies);
+        char* sorted = one_key ? moved[0].to : nullptr;
+        written = order_block(keys[k], block, lines, k + 1 == keys.size(), positions, words, copies, sorted);
       }
-      for (const Moved& m : moved) move_block(m, block, lines, positions);
+      for (size_t m = written; m < moved.size(); ++m) {
+        if (moved[m].to != reinterpret_cast<char*>(result)) move_block(moved[m], block, lines, positions);
+      }
     }
   });
   return failed ? out_of_memory() : ffi::Error::Success();

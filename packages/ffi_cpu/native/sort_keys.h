@@ -14,6 +14,11 @@ constexpr B top_bit() {
 }
 
 template <class B>
+constexpr B all_bits_if_negative(B x) {
+  return B(-B(x >> (8 * sizeof(B) - 1)));
+}
+
+template <class B>
 struct UnsignedKey {
   using Bits = B;
   static constexpr bool kShared = false;
@@ -43,13 +48,16 @@ struct FloatKey {
   static bool is_zero(Bits raw) { return Bits(raw & ~kTop) == 0; }
   static bool shared(Bits raw) { return is_nan(raw) || raw == kTop; }
 
+  // All without branches: signs are hard to predict.
   static Bits of(Bits raw) {
-    const Bits size = raw & Bits(~kTop);
-    const Bits key = Bits(raw & kTop ? kTop - size : kTop + size);
-    return size > kInfinity ? Bits(~Bits{0}) : key;
+    const Bits size = raw & Bits(~kTop), sign = all_bits_if_negative(raw);
+    return Bits(Bits((size ^ sign) - sign) ^ kTop) | Bits(-Bits(size > kInfinity));
   }
 
-  static Bits raw(Bits key) { return key >= kTop ? Bits(key - kTop) : Bits(kTop | (kTop - key)); }
+  static Bits raw(Bits key) {
+    const Bits number = key ^ kTop, sign = all_bits_if_negative(number);
+    return Bits(Bits((number ^ sign) - sign) | (sign & kTop));
+  }
 };
 
 // The total order: -NaN, negative numbers, -0, +0, positive numbers, NaN.
@@ -57,8 +65,8 @@ template <class B>
 struct TotalOrderKey {
   using Bits = B;
   static constexpr bool kShared = false;
-  static Bits of(Bits raw) { return raw & top_bit<B>() ? Bits(~raw) : Bits(raw | top_bit<B>()); }
-  static Bits raw(Bits key) { return key & top_bit<B>() ? Bits(key ^ top_bit<B>()) : Bits(~key); }
+  static Bits of(Bits raw) { return raw ^ (all_bits_if_negative(raw) | top_bit<B>()); }
+  static Bits raw(Bits key) { return key ^ (Bits(~all_bits_if_negative(key)) | top_bit<B>()); }
   static bool shared(Bits) { return false; }
 };
 
