@@ -35,10 +35,21 @@ struct Blocks {
   }
 };
 
+// Rows copied together: as many cache lines that are 4 KiB apart fit into a cache of 8 ways.
+constexpr int64_t kRows = 8;
+
 // columns[c * n + i] = x[(i * inner + c) * stride]
 template <class T>
 void copy_columns(const T* x, int64_t n, int64_t inner, int64_t stride, int64_t count, T* columns) {
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+  for (; i + kRows <= n; i += kRows) {
+    for (int64_t c = 0; c < count; ++c) {
+      for (int64_t k = 0; k < kRows; ++k) {
+        columns[c * n + i + k] = x[((i + k) * inner + c) * stride];
+      }
+    }
+  }
+  for (; i < n; ++i) {
     for (int64_t c = 0; c < count; ++c) columns[c * n + i] = x[(i * inner + c) * stride];
   }
 }
@@ -46,7 +57,15 @@ void copy_columns(const T* x, int64_t n, int64_t inner, int64_t stride, int64_t 
 // out[i * inner + c] = columns[c * n + i]
 template <class T, class Out>
 void write_columns(const T* columns, int64_t n, int64_t inner, int64_t count, Out* out) {
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+  for (; i + kRows <= n; i += kRows) {
+    for (int64_t c = 0; c < count; ++c) {
+      for (int64_t k = 0; k < kRows; ++k) {
+        out[(i + k) * inner + c] = Out(columns[c * n + i + k]);
+      }
+    }
+  }
+  for (; i < n; ++i) {
     for (int64_t c = 0; c < count; ++c) out[i * inner + c] = Out(columns[c * n + i]);
   }
 }

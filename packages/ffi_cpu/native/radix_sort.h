@@ -73,9 +73,10 @@ void count_digits(const Word* words, int64_t n, Digits digits, int first, Counts
   }
 }
 
-// Counts of the digits from `first` on, except the last one.
+// Counts of all digits but the last one.
 template <int kBits, class Word>
-void count_digits(const Word* words, int64_t n, Digits digits, int first, Counts<kBits>& counts) {
+void count_digits(const Word* words, int64_t n, Digits digits, Counts<kBits>& counts) {
+  int first = 0;
   const int top = digits.count - 1;
   for (; top - first > 3; first += 2) count_digits<2, kBits>(words, n, digits, first, counts);
   if (top - first == 3) count_digits<3, kBits>(words, n, digits, first, counts);
@@ -159,15 +160,14 @@ void sort_by_first_digit(const Word* from, int64_t n, int shift, uint32_t mask, 
   if (odd) to[places.back[last_digit]] = last;
 }
 
-// Sorts by the digits from `first` on. The words are at `from`, or at `to` if `from` is null;
-// the result is at `to`.
+// Sorts by digits. The words are at `from`, or at `to` if `from` is null; the result is at `to`.
 template <int kBits, class Word>
-void sort_by_digits(const Word* from, int64_t n, Digits digits, int first, Counts<kBits>& counts,
-                    Word* to, Word* other) {
+void sort_by_digits(const Word* from, int64_t n, Digits digits, Counts<kBits>& counts, Word* to,
+                    Word* other) {
   const Word word = from == nullptr ? to[0] : from[0];
   const int top = digits.count - 1;
   int needed[64], count = 0;
-  for (int d = first; d < top; ++d) {
+  for (int d = 0; d < top; ++d) {
     const uint32_t digit = uint32_t(word >> digits.shift(d)) & digits.mask();
     if (counts.of[d][digit] != uint32_t(n)) needed[count++] = d;
   }
@@ -187,43 +187,44 @@ void sort_by_digits(const Word* from, int64_t n, Digits digits, int first, Count
   sort_by_first_digit(from, n, digits.shift(top), digits.mask(), {counts.of[top], counts.halves}, to);
 }
 
-// The number of low digits that need no pass: the others separate nearly all pairs of words, if
-// words are locally uniform. Decided by a sample.
-template <int kBits, class Word>
-int inessential_digits(const Word* words, int64_t n, Digits digits, uint32_t* counts) {
-  if (digits.count < 3) return 0;
-  constexpr int64_t kStep = 8;
-  const int shift = digits.shift(digits.count - 1);
-  const uint32_t mask = digits.mask();
-  std::memset(counts, 0, sizeof(uint32_t) << digits.bits);
-  uint64_t pairs = 0;  // of equal first digits in the sample
-  for (int64_t i = 0; i < n; i += kStep) pairs += counts[uint32_t(words[i] >> shift) & mask]++;
-  double expected = double(pairs) * kStep * kStep;
-  for (int first = digits.count - 2; first > 0; --first) {
-    expected /= 1 << digits.bits;
-    if (expected <= double(n) / 8) return first;
-  }
-  return 0;
+// The number of bits below `high` that separate nearly all words, if words are locally uniform:
+// at most one pair in eight words is left. Decided by a sample.
+template <class Word>
+int separating_bits(const Word* words, int64_t n, int high, uint32_t* counts) {
+  constexpr int kBits = 8;
+  constexpr int64_t kSample = 128;
+  if (high <= kBits) return high;
+  std::memset(counts, 0, sizeof(uint32_t) << kBits);
+  const int shift = high - kBits;
+  const int64_t step = n < 2 * kSample ? 1 : n / kSample;
+  int64_t pairs = 0, sample = 0;
+  for (int64_t i = 0; i < n; i += step, ++sample) pairs += counts[uint8_t(words[i] >> shift)]++;
+  const double scale = double(n) / double(sample);
+  const double expected = double(pairs + 1) * scale * scale / (double(n) / 8);
+  return expected <= 1 ? kBits : kBits + bit_width(uint64_t(expected));
 }
 
 template <int kBits, class Word>
 void lsd_radix_sort(const Word* from, int64_t n, int low, int high, Word* to, Word* other) {
   Counts<kBits> counts;
-  const Digits digits(low, high, kBits);
-  const int first = inessential_digits<kBits>(from, n, digits, counts.of[0]);
-  count_digits(from, n, digits, first, counts);
-  sort_by_digits(from, n, digits, first, counts, to, other);
-  if (first == 0) return;
+  const Digits all(low, high, kBits);
+  const int enough = separating_bits(from, n, high, counts.halves);
+  Digits digits(0, enough, kBits);
+  digits.low = high - digits.count * digits.bits;
+  const bool some = digits.low > low && digits.count < all.count;
+  if (!some) digits = all;
+  count_digits(from, n, digits, counts);
+  sort_by_digits(from, n, digits, counts, to, other);
+  if (!some) return;
   if (insertion_sort(to, n, 2 * n, [=](Word a, Word b) { return a >> low < b >> low; })) return;
-  count_digits(to, n, digits, 0, counts);
-  sort_by_digits<kBits, Word>(nullptr, n, digits, 0, counts, to, other);
+  count_digits(to, n, all, counts);
+  sort_by_digits<kBits, Word>(nullptr, n, all, counts, to, other);
 }
 
 // Sorts n words by their bits [low, high) into `to`; stable. `to` and `other` overlap neither each
 // other nor the words. The words differ in bit high - 1.
 template <class Word>
 void sort_part(const Word* from, int64_t n, int low, int high, Word* to, Word* other) {
-  if (n < 512) return lsd_radix_sort<8>(from, n, low, high, to, other);
   lsd_radix_sort<11>(from, n, low, high, to, other);
 }
 
