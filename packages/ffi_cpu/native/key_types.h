@@ -13,9 +13,9 @@ struct KeyType {
   using type = Key;
 };
 
-// Calls f(KeyType<Key>) with the key of a real dtype in sort order; false for other dtypes.
+// Calls f(KeyType<Key>) with the key of an integer dtype; false for other dtypes.
 template <class F>
-bool with_sort_key(xla::ffi::DataType dtype, const F& f) {
+bool with_integer_key(xla::ffi::DataType dtype, const F& f) {
   using xla::ffi::DataType;
   switch (dtype) {
     case DataType::PRED:
@@ -27,15 +27,24 @@ bool with_sort_key(xla::ffi::DataType dtype, const F& f) {
     case DataType::S16: f(KeyType<SignedKey<uint16_t>>()); return true;
     case DataType::S32: f(KeyType<SignedKey<uint32_t>>()); return true;
     case DataType::S64: f(KeyType<SignedKey<uint64_t>>()); return true;
-    case DataType::F16: f(KeyType<FloatKey<uint16_t, 0x7c00>>()); return true;
-    case DataType::BF16: f(KeyType<FloatKey<uint16_t, 0x7f80>>()); return true;
-    case DataType::F32: f(KeyType<FloatKey<uint32_t, 0x7f800000>>()); return true;
-    case DataType::F64: f(KeyType<FloatKey<uint64_t, 0x7ff0000000000000>>()); return true;
     default: return false;
   }
 }
 
-// The same in total order, for floats.
+// The same with floats, in sort order.
+template <class F>
+bool with_sort_key(xla::ffi::DataType dtype, const F& f) {
+  using xla::ffi::DataType;
+  switch (dtype) {
+    case DataType::F16: f(KeyType<FloatKey<uint16_t, 0x7c00>>()); return true;
+    case DataType::BF16: f(KeyType<FloatKey<uint16_t, 0x7f80>>()); return true;
+    case DataType::F32: f(KeyType<FloatKey<uint32_t, 0x7f800000>>()); return true;
+    case DataType::F64: f(KeyType<FloatKey<uint64_t, 0x7ff0000000000000>>()); return true;
+    default: return with_integer_key(dtype, f);
+  }
+}
+
+// The same with floats, in total order.
 template <class F>
 bool with_total_order_key(xla::ffi::DataType dtype, const F& f) {
   using xla::ffi::DataType;
@@ -44,7 +53,7 @@ bool with_total_order_key(xla::ffi::DataType dtype, const F& f) {
     case DataType::BF16: f(KeyType<TotalOrderKey<uint16_t>>()); return true;
     case DataType::F32: f(KeyType<TotalOrderKey<uint32_t>>()); return true;
     case DataType::F64: f(KeyType<TotalOrderKey<uint64_t>>()); return true;
-    default: return with_sort_key(dtype, f);
+    default: return with_integer_key(dtype, f);
   }
 }
 

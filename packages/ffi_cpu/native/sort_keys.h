@@ -70,4 +70,14 @@ struct TotalOrderKey {
   static bool shared(Bits) { return false; }
 };
 
+// The reverse of another order without shared keys.
+template <class Key>
+struct DescendingKey {
+  using Bits = typename Key::Bits;
+  static constexpr bool kShared = false;
+  static Bits of(Bits raw) { return Bits(~Key::of(raw)); }
+  static Bits raw(Bits key) { return Key::raw(Bits(~key)); }
+  static bool shared(Bits) { return false; }
+};
+
 }  // namespace primax

@@ -1,4 +1,4 @@
-"""Sorts along an axis."""
+"""Sorts and top-k along an axis."""
 
 from __future__ import annotations
 
@@ -63,3 +63,18 @@ def _sort(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
 
 
 override(lax.sort_p, _sort)
+
+
+def _top_k(ctx: Any, x: Any, *, k: int, axis: int, is_stable: bool) -> Any:
+    (aval,) = ctx.in_avals
+    if not is_static(aval) or aval.dtype.name not in SORTED or aval.dtype.kind == "c":
+        return None
+    length = aval.shape[axis]
+    if not k or length >= 2**31:
+        return None
+    if math.prod(aval.shape) < least_size("top_k", aval.dtype.name, length):
+        return None
+    return call(ctx, "top_k", [x], axis=axis)
+
+
+override(lax.top_k_p, _top_k)
