@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from primax_core import lax
 
 from ._overrides import call, is_static, override
