@@ -5,11 +5,10 @@
 #include <cstring>
 
 #include "radix_sort.h"
+#include "ranks.h"
 #include "sort_keys.h"
 
 namespace primax {
-
-constexpr int64_t kInsertion = 32;  // lines up to this length are sorted by insertion
 
 enum class Order { kOther, kSorted, kReversed };
 
@@ -80,9 +79,9 @@ template <class Key>
 void sort_line(const typename Key::Bits* x, int64_t n, typename Key::Bits* out,
                typename Key::Bits* memory) {
   using Bits = typename Key::Bits;
-  if (n <= kInsertion) {
-    std::memcpy(out, x, size_t(n) * sizeof(Bits));
-    insertion_sort(out, n, n * n, [](Bits a, Bits b) { return Key::of(a) < Key::of(b); });
+  if (n <= kMostRanks) {
+    const Ranks<Bits> ranks(n, [x](int64_t i) { return Key::of(x[i]); });
+    for (int64_t i = 0; i < n; ++i) out[ranks.of[i]] = x[i];
     return;
   }
   const LineKeys<Key> facts = line_keys<Key>(x, n);
@@ -153,9 +152,12 @@ bool order_line(const typename Key::Bits* x, int64_t n, bool ascending, uint32_t
     for (int64_t i = 0; ascending && i < n; ++i) positions[i] = uint32_t(i);
   };
   const auto less = [x](uint32_t a, uint32_t b) { return Key::of(x[a]) < Key::of(x[b]); };
-  if (n <= kInsertion) {
+  if (n <= kMostRanks) {
     iota();
-    insertion_sort(positions, n, n * n, less);
+    uint32_t given[kMostRanks];
+    std::memcpy(given, positions, size_t(n) * sizeof(uint32_t));
+    const Ranks<Bits> ranks(n, [=, &given](int64_t i) { return Key::of(x[given[i]]); });
+    for (int64_t i = 0; i < n; ++i) positions[ranks.of[i]] = given[i];
     return false;
   }
   const LineKeys<Key> facts = line_keys<Key>(x, n);

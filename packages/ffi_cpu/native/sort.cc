@@ -20,7 +20,7 @@ namespace ffi = xla::ffi;
 
 // Estimated time of an element of a line of n elements.
 double nanoseconds(int64_t n, int64_t key_bytes) {
-  return 2.0 + double(key_bytes) * (n > kInsertion ? 1.0 : 0.05 * double(n));
+  return 2.0 + double(key_bytes) * (n > kMostRanks ? 1.0 : 0.03 * double(n));
 }
 
 ffi::Error out_of_memory() {
