@@ -1,7 +1,7 @@
 // Prefix scans of an associative operation.
 //
-// A line is an axis of the array. Lines of adjacent elements (inner == 1, or 2 or 4 lines that
-// alternate) are scanned by vectors; others side by side.
+// Lines of adjacent elements are scanned by vectors; those of other elements side by side, or, if
+// few are side by side, one after the other by blocks that are copied.
 //
 // Sums of floats are blocked, so that their rounding errors stay those of a block: the sums before
 // each block are kept in twice the precision. The blocks do not depend on the number of threads.
@@ -156,7 +156,7 @@ PRIMAX_INLINE Vector<typename Op::Type> prefixes(Vector<typename Op::Type> v) {
 
 // Scans a block of `size` elements of `Lines` alternating lines. `offset` holds the results before
 // the block, repeated. Returns those at its end; of a blocked operation without the offset.
-template <class Op, int Lines, bool Reverse, bool Store>
+template <class Op, int Lines, bool Reverse>
 PRIMAX_INLINE Vector<typename Op::Type> scan_block(const typename Op::Type* x, typename Op::Type* out,
                                                    int64_t size, Vector<typename Op::Type> offset,
                                                    Op op) {
@@ -167,7 +167,7 @@ PRIMAX_INLINE Vector<typename Op::Type> scan_block(const typename Op::Type* x, t
     if constexpr (Reverse) v = reversed<T, Lines>(v);
     const Vector<T> local = prefixes<Op, Lines>(v);
     v = Op::apply(carry, local);
-    if constexpr (Store && Op::kBlocked) v = Op::apply(offset, v);
+    if constexpr (Op::kBlocked) v = Op::apply(offset, v);
     carry = Op::apply(carry, last_repeated<T, Lines>(local));
     if constexpr (Reverse) v = reversed<T, Lines>(v);
     return v;
@@ -176,7 +176,7 @@ PRIMAX_INLINE Vector<typename Op::Type> scan_block(const typename Op::Type* x, t
   for (; i + kStep <= size; i += kStep) {
     const int64_t at = Reverse ? size - i - kStep : i;
     const Vector<T> v = step(op.decoded(load(x + at)));
-    if constexpr (Store) store(out + at, op.encoded(v));
+    if (out) store(out + at, op.encoded(v));
   }
   if (i < size) {  // the rest, filled up
     const int64_t count = size - i, at = Reverse ? 0 : i, first = Reverse ? kStep - count : 0;
@@ -185,65 +185,90 @@ PRIMAX_INLINE Vector<typename Op::Type> scan_block(const typename Op::Type* x, t
     std::memcpy(ends + first, x + at, size_t(count) * sizeof(T));
     const Vector<T> v = step(op.decoded(load(ends)));
     store(ends, op.encoded(v));
-    if constexpr (Store) std::memcpy(out + at, ends + first, size_t(count) * sizeof(T));
+    if (out) std::memcpy(out + at, ends + first, size_t(count) * sizeof(T));
   }
   return carry;
 }
 
-// The elements of a line, or of alternating ones; narrow floats are converted by blocks.
-template <class Op, class Stored>
-struct Line {
-  const Stored* x;
-  Stored* out;
-  int64_t size;
-  Op op;
+// How a line is stored, if its elements have another type or are not adjacent.
+template <class T>
+struct Storage {
+  int64_t bytes;  // of an element
+  void (*load)(const void* x, int64_t stride, int64_t count, T* out);
+  void (*store)(const T* x, int64_t stride, int64_t count, void* out);
 };
 
-template <class Op, int Lines, bool Reverse, bool Store, class Stored>
-PRIMAX_INLINE Vector<typename Op::Type> scan_block_of(const Line<Op, Stored>& line, int64_t block,
-                                                      Vector<typename Op::Type> offset) {
-  using T = typename Op::Type;
-  const int64_t begin = block * kBlock * Lines, size = std::min(kBlock * Lines, line.size - begin);
-  const int64_t at = Reverse ? line.size - begin - size : begin;
-  if constexpr (std::is_same_v<T, Stored>) {
-    return scan_block<Op, Lines, Reverse, Store>(line.x + at, line.out + at, size, offset, line.op);
+template <class Stored, class T>
+PRIMAX_CLONES void load_strided(const void* x, int64_t stride, int64_t count, T* out) {
+  const auto* from = static_cast<const Stored*>(x);
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) out[i] = T(from[i]);
   } else {
-    T wide[kBlock * Lines];
-    for (int64_t i = 0; i < size; ++i) wide[i] = T(line.x[at + i]);
-    const auto total = scan_block<Op, Lines, Reverse, Store>(wide, wide, size, offset, line.op);
-    if constexpr (Store) {
-      for (int64_t i = 0; i < size; ++i) line.out[at + i] = Stored(wide[i]);
-    }
-    return total;
+    for (int64_t i = 0; i < count; ++i) out[i] = T(from[i * stride]);
   }
 }
 
-template <class Op, int Lines>
-struct Prefix {
-  using T = typename Op::Type;
-  Before<Op> before[Lines];
+template <class Stored, class T>
+PRIMAX_CLONES void store_strided(const T* x, int64_t stride, int64_t count, void* out) {
+  auto* to = static_cast<Stored*>(out);
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) to[i] = Stored(x[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i * stride] = Stored(x[i]);
+  }
+}
 
-  PRIMAX_INLINE void add(const T* total) {
-    for (int i = 0; i < Lines; ++i) before[i].add(total[i]);
-  }
-  PRIMAX_INLINE void values(T* out) const {
-    for (int i = 0; i < kLanes<T>; ++i) out[i] = before[i % Lines].value();
-  }
+template <class Stored, class T>
+constexpr Storage<T> kStored = {sizeof(Stored), load_strided<Stored, T>, store_strided<Stored, T>};
+
+// A line, or alternating ones, of `size` elements.
+template <class Op>
+struct Line {
+  using T = typename Op::Type;
+  const char* x;
+  char* out;
+  int64_t size, stride;
+  Storage<T> storage;
+  bool plain;  // adjacent elements of the operation's type
+  Op op;
 };
 
-template <class Op, int Lines, bool Reverse, class Stored>
-PRIMAX_CLONES void scan_line(Line<Op, Stored> line) {
+template <class Op, int Lines, bool Reverse>
+PRIMAX_INLINE Vector<typename Op::Type> scan_block_of(const Line<Op>& line, int64_t block, bool stored,
+                                                      Vector<typename Op::Type> offset) {
   using T = typename Op::Type;
-  const int64_t blocks = (line.size + kBlock * Lines - 1) / (kBlock * Lines);
+  const int64_t begin = block * kBlock * Lines, size = std::min(kBlock * Lines, line.size - begin);
+  const int64_t at = (Reverse ? line.size - begin - size : begin) * line.stride * line.storage.bytes;
+  T copy[kBlock * Lines];
+  const T* x = line.plain ? reinterpret_cast<const T*>(line.x + at) : copy;
+  T* out = line.plain ? reinterpret_cast<T*>(line.out + at) : copy;
+  if (!line.plain) line.storage.load(line.x + at, line.stride, size, copy);
+  const Vector<T> total = scan_block<Op, Lines, Reverse>(x, stored ? out : nullptr, size, offset, line.op);
+  if (!line.plain && stored) line.storage.store(copy, line.stride, size, line.out + at);
+  return total;
+}
+
+// Scans blocks of a line. Given `offsets`, the results before each block, or given `totals`, only
+// for those of each block by itself, or otherwise one block after the other.
+template <class Op, int Lines, bool Reverse>
+PRIMAX_CLONES void scan_blocks(Line<Op> line, int64_t begin, int64_t end,
+                               const typename Op::Type* offsets, typename Op::Type* totals) {
+  using T = typename Op::Type;
+  Before<Op> before[Lines];
   Vector<T> offset = repeated<T>(Op::kNeutral);
-  Prefix<Op, Lines> prefix;
-  for (int64_t i = 0; i < blocks; ++i) {
-    const Vector<T> total = scan_block_of<Op, Lines, Reverse, true>(line, i, offset);
-    if constexpr (Op::kBlocked) {
-      T values[kLanes<T>];
-      store(values, total);
-      prefix.add(values);
-      prefix.values(values);
+  for (int64_t i = begin; i < end; ++i) {
+    T values[kLanes<T>];
+    if (offsets) {
+      for (int k = 0; k < kLanes<T>; ++k) values[k] = offsets[i * Lines + k % Lines];
+      offset = load(values);
+    }
+    const Vector<T> total = scan_block_of<Op, Lines, Reverse>(line, i, !totals, offset);
+    store(values, total);
+    if (totals) {
+      std::memcpy(totals + i * Lines, values, sizeof(T) * Lines);
+    } else if constexpr (Op::kBlocked) {
+      for (int k = 0; k < Lines; ++k) before[k].add(values[k]);
+      for (int k = 0; k < kLanes<T>; ++k) values[k] = before[k % Lines].value();
       offset = load(values);
     } else {
       offset = total;
@@ -251,47 +276,23 @@ PRIMAX_CLONES void scan_line(Line<Op, Stored> line) {
   }
 }
 
-template <class Op, int Lines, bool Reverse, class Stored>
-PRIMAX_CLONES void block_totals(Line<Op, Stored> line, int64_t begin, int64_t end,
-                                typename Op::Type* totals) {
-  using T = typename Op::Type;
-  for (int64_t i = begin; i < end; ++i) {
-    T values[kLanes<T>];
-    store(values, scan_block_of<Op, Lines, Reverse, false>(line, i, repeated<T>(Op::kNeutral)));
-    std::memcpy(totals + i * Lines, values, sizeof(T) * Lines);
-  }
-}
-
-template <class Op, int Lines, bool Reverse, class Stored>
-PRIMAX_CLONES void scan_blocks(Line<Op, Stored> line, int64_t begin, int64_t end,
-                               const typename Op::Type* offsets) {
-  using T = typename Op::Type;
-  for (int64_t i = begin; i < end; ++i) {
-    T values[kLanes<T>];
-    for (int k = 0; k < kLanes<T>; ++k) values[k] = offsets[i * Lines + k % Lines];
-    scan_block_of<Op, Lines, Reverse, true>(line, i, load(values));
-  }
-}
-
 // A line scanned by several threads: the blocks' results first.
-template <class Op, int Lines, bool Reverse, class Stored>
-void scan_line_in_parts(xla::ffi::ThreadPool& pool, Line<Op, Stored> line, double nanoseconds) {
+template <class Op, int Lines, bool Reverse>
+void scan_in_two_passes(xla::ffi::ThreadPool& pool, Line<Op> line, int64_t blocks, double nanoseconds) {
   using T = typename Op::Type;
-  const int64_t blocks = (line.size + kBlock * Lines - 1) / (kBlock * Lines);
-  const std::unique_ptr<T[]> totals(new T[size_t(blocks * Lines)]);
-  T* results = totals.get();
-  for_each_part(pool, blocks, nanoseconds * kBlock * Lines, [=](int64_t begin, int64_t end) {
-    block_totals<Op, Lines, Reverse>(line, begin, end, results);
+  const std::unique_ptr<T[]> memory(new T[size_t(blocks * Lines)]);
+  T* results = memory.get();
+  for_each_part(pool, blocks, nanoseconds, [=](int64_t begin, int64_t end) {
+    scan_blocks<Op, Lines, Reverse>(line, begin, end, nullptr, results);
   });
-  Prefix<Op, Lines> prefix;
-  for (int64_t i = 0; i < blocks; ++i) {
-    T offsets[kLanes<T>];
-    prefix.values(offsets);
-    prefix.add(results + i * Lines);
-    std::memcpy(results + i * Lines, offsets, sizeof(T) * Lines);
+  Before<Op> before[Lines];
+  for (int64_t i = 0; i < blocks * Lines; ++i) {
+    const T total = results[i];
+    results[i] = before[i % Lines].value();
+    before[i % Lines].add(total);
   }
-  for_each_part(pool, blocks, nanoseconds * kBlock * Lines, [=](int64_t begin, int64_t end) {
-    scan_blocks<Op, Lines, Reverse>(line, begin, end, results);
+  for_each_part(pool, blocks, nanoseconds, [=](int64_t begin, int64_t end) {
+    scan_blocks<Op, Lines, Reverse>(line, begin, end, results, nullptr);
   });
 }
 
@@ -329,28 +330,10 @@ PRIMAX_CLONES void scan_columns(const Stored* x, Stored* out, int64_t length, in
   }
 }
 
-// Scans lines of adjacent elements.
-template <class Op, int Alternating, bool Reverse, class Stored>
-void scan_rows(xla::ffi::ThreadPool& pool, const Stored* x, Stored* out, Lines lines, Op op,
-               double nanoseconds) {
-  const int64_t size = lines.length * Alternating;
-  auto line = [=](int64_t i) { return Line<Op, Stored>{x + i * size, out + i * size, size, op}; };
-  if (Op::kSplit && lines.outer < pool.num_threads() && double(size) * nanoseconds > 4 * kShortestTask) {
-    for (int64_t i = 0; i < lines.outer; ++i) {
-      scan_line_in_parts<Op, Alternating, Reverse>(pool, line(i), nanoseconds);
-    }
-    return;
-  }
-  for_each_part(pool, lines.outer, double(size) * nanoseconds, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) scan_line<Op, Alternating, Reverse>(line(i));
-  });
-}
-
-// Scans lines that are side by side.
+// Scans lines side by side; an element takes about `nanoseconds`.
 template <class Op, class Stored>
 void scan_side_by_side(xla::ffi::ThreadPool& pool, const Stored* x, Stored* out, Lines lines,
                        bool reverse, Op op, double nanoseconds) {
-  if (!lines.count() || !lines.length) return;
   const int64_t parts = (lines.inner + kColumns - 1) / kColumns;
   const int64_t width = (lines.inner + parts - 1) / parts;
   const double part_nanoseconds = double(lines.length * width) * nanoseconds;
@@ -364,26 +347,42 @@ void scan_side_by_side(xla::ffi::ThreadPool& pool, const Stored* x, Stored* out,
   });
 }
 
-// Scans an array along an axis; an element takes about `nanoseconds`.
-template <class Op, class Stored>
-void scan(xla::ffi::ThreadPool& pool, const Stored* x, Stored* out, Lines lines, bool reverse, Op op,
-          double nanoseconds) {
-  if (!lines.count() || !lines.length) return;
-  auto rows = [&](auto alternating) {
-    constexpr int kAlternating = decltype(alternating)::value;
-    if (reverse) {
-      scan_rows<Op, kAlternating, true>(pool, x, out, lines, op, nanoseconds);
-    } else {
-      scan_rows<Op, kAlternating, false>(pool, x, out, lines, op, nanoseconds);
-    }
+// Scans lines one after the other. `Lines` alternating ones are scanned together.
+template <class Op, int Lines, bool Reverse>
+void scan_one_by_one(xla::ffi::ThreadPool& pool, const void* x, void* out, primax::Lines lines,
+                     Storage<typename Op::Type> storage, bool plain, Op op, double nanoseconds) {
+  const int64_t inner = lines.inner / Lines, size = lines.length * Lines;
+  const int64_t blocks = (lines.length + kBlock - 1) / kBlock;
+  auto line = [=](int64_t i) {
+    const int64_t at = (i / inner * lines.length * lines.inner + i % inner) * storage.bytes;
+    return Line<Op>{static_cast<const char*>(x) + at, static_cast<char*>(out) + at,
+                    size, inner, storage, plain, op};
   };
-  switch (lines.inner) {
-    case 1:
-      return rows(std::integral_constant<int, 1>());
-    case 2:
-      return rows(std::integral_constant<int, 2>());
+  const int64_t count = lines.outer * inner;
+  const double line_nanoseconds = double(size) * nanoseconds;
+  // Two passes are worthwhile with more than two threads.
+  if (Op::kSplit && line_nanoseconds > 20 * kShortestTask && 4 * count <= pool.num_threads()) {
+    for (int64_t i = 0; i < count; ++i) {
+      scan_in_two_passes<Op, Lines, Reverse>(pool, line(i), blocks, kBlock * Lines * nanoseconds);
+    }
+    return;
   }
-  scan_side_by_side(pool, x, out, lines, reverse, op, nanoseconds);
+  for_each_part(pool, count, line_nanoseconds, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      scan_blocks<Op, Lines, Reverse>(line(i), 0, blocks, nullptr, nullptr);
+    }
+  });
 }
+
+template <class Op, class Stored, int Lines = 1>
+void scan_adjacent(xla::ffi::ThreadPool& pool, const void* x, void* out, primax::Lines lines,
+                   bool reverse, Op op, double nanoseconds) {
+  using T = typename Op::Type;
+  const bool plain = std::is_same_v<T, Stored> && lines.inner == Lines;
+  const auto run = reverse ? scan_one_by_one<Op, Lines, true> : scan_one_by_one<Op, Lines, false>;
+  run(pool, x, out, lines, kStored<Stored, T>, plain, op, nanoseconds);
+}
+
+constexpr int64_t kSideBySide = 8;  // fewer lines are scanned one by one
 
 }  // namespace primax

@@ -1,4 +1,4 @@
-// Floats of 16 bits, stored only.
+// Elements that are stored in 8 or 16 bits, but computed with in 32.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,17 @@ struct Half {
     const uint32_t large = (b << 13) | 0x7f800000;
     return float_of(sign | (b < 0x400 ? small : b < 0x7c00 ? normal : large));
   }
+};
+
+// Bits of a narrow element, in the upper ones of 32.
+template <class E>
+struct Upper {
+  E bits;
+
+  static constexpr int kShift = 32 - 8 * int(sizeof(E));
+  Upper() = default;
+  PRIMAX_INLINE explicit Upper(int32_t x) : bits(E(x >> kShift)) {}
+  PRIMAX_INLINE explicit operator int32_t() const { return int32_t(uint32_t(bits) << kShift); }
 };
 
 }  // namespace primax
