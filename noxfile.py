@@ -34,6 +34,9 @@ CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
 DISTRIBUTED = "primax-distributed"
 NUMPY = "primax-numpy"
+NATIVE = "primax-ffi-cpu"
+# All wheels that can be built here.
+ALL = [*EVERYTHING, *([NATIVE] if workspace.compiler() else [])]
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
 ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
@@ -175,7 +178,10 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
+    if wheel.native and not workspace.compiler():
+        session.skip(f"{part} needs a C++ compiler, and none was found: install g++ or clang++")
     more = {
+        NATIVE: [NUMPY],
         workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
         DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
     }
@@ -190,7 +196,7 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
     versions = [f"{name}=={pin}" for name, pin in pins.items()]
     install(
         session,
-        *EVERYTHING,
+        *ALL,
         python=python,
         also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", *versions],
     )
@@ -221,11 +227,12 @@ def compare_with_newest(session: nox.Session) -> None:
     [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core, profiles and export on each supported pair of Python and jaxlib.
+    """Test what depends on jaxlib on each supported pair of Python and jaxlib.
 
-    The NumPy layer and what stands on it run on the newest jaxlib in the comparison with the
-    reference. ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each, and
-    of the rest runs one, which changes with each commit.
+    These are the core, profiles, export and native kernels. The NumPy layer and what stands on it
+    run on the newest jaxlib in the comparison with the reference. ``-- --quick`` leaves out pairs
+    of a Python and a jaxlib that others have each, and of the rest runs one, which changes with
+    each commit.
     """
     step = "commit"
     if QUICK in session.posargs:
@@ -233,10 +240,12 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
-    install(session, INTERPRETERS, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
+    native = [NATIVE, NUMPY] if workspace.compiler() else []
+    install(session, INTERPRETERS, *native, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
     kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else []
     pytest(session, "packages/core/tests", *kit, python=python, step=step)
-    pytest(session, *ON_JAXLIB, python=python, step=step)
+    folders = [str(workspace.wheels()[NATIVE].folder / "tests")] if native else []
+    pytest(session, *ON_JAXLIB, *folders, python=python, step=step)
 
 
 def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
@@ -304,8 +313,9 @@ def boundaries(session: nox.Session) -> None:
 @nox.session
 def typecheck(session: nox.Session) -> None:
     """Check the public surface with pyright and mypy."""
-    install(session, *EVERYTHING, also=["pyright>=1.1.400", "mypy>=1.15"])
-    session.run("python", "tools/typecheck.py", *[w.package for w in workspace.wheels().values()])
+    install(session, *ALL, also=["pyright>=1.1.400", "mypy>=1.15"])
+    wheels, _ = workspace.resolve(*ALL)
+    session.run("python", "tools/typecheck.py", *[w.package for w in wheels])
 
 
 @nox.session(reuse_venv=True)
@@ -360,7 +370,7 @@ def fuzz(session: nox.Session) -> None:
     """
     version = "3.12" if workspace.find_interpreter("3.12") else "3.11"
     python = own_environment(session, version, "fuzz")
-    install(session, *EVERYTHING, python=python)
+    install(session, *ALL, python=python)
     install_oracle(session, python)
     options = session.posargs or ["--calls", "10000"]
     command = [python, "-m", "integration_tests.fuzz", *options]

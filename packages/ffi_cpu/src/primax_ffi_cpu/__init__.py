@@ -1,4 +1,4 @@
-"""primax-ffi-cpu: native kernels with which operations run on CPUs while the package is installed."""
+"""primax-ffi-cpu: native kernels for operations on CPUs."""
 
 from . import _core_version as _core_version
 from primax_core.extend import register_internal_path as _register

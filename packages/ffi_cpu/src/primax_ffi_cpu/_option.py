@@ -10,6 +10,6 @@ native_kernels: Final = define_option(
     "native",
     bool,
     True,
-    "dispatch",
+    "trace",  # lowering rules read it, so it belongs to the keys of executables on disk
     "run operations on CPUs with the native kernels of primax-ffi-cpu",
 )

@@ -13,23 +13,26 @@ from ._option import native_kernels
 CPU: Final = lower.on("cpu")
 
 
-
 def is_static(aval: Any) -> bool:
-    """Whether all sizes of an array type are numbers."""
+    """Return True if all sizes of an array type are numbers."""
     return all(isinstance(n, int) for n in aval.shape)
 
 
 def override(primitive: Primitive, rule: Callable[..., Any]) -> None:
     """Replace the rule of a primitive for CPUs.
 
+    The rule before lowers the operation where the kernels are switched off, in exported modules,
+    and where XLA divides the operation among devices.
+
     Args:
       rule: a lowering rule; ``None`` as its result leaves the operation to the rule before.
     """
 
     def lowered(ctx: Any, *operands: Any, **params: Any) -> Any:
-        results = rule(ctx, *operands, **params) if native_kernels.value else None
-        if results is not None:
-            return results
+        if native_kernels.value and ctx.allows_native_calls:
+            results = rule(ctx, *operands, **params)
+            if results is not None:
+                return results
         (before, *_) = primitive.rules_before(CPU, lowered)
         return before(ctx, *operands, **params)
 
