@@ -102,7 +102,9 @@ def test_sorts_are_stable(name, shape, axis):
 
 
 @pytest.mark.parametrize("name", ["float32", "int8", "complex64"])
-@pytest.mark.parametrize(("shape", "axis"), [((0,), 0), ((3, 0), 1), ((0, 3), 1), ((1,), 0), ((4, 1), 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((0,), 0), ((3, 0), 1), ((0, 3), 1), ((1,), 0), ((4, 1), 1)]
+)
 def test_small_shapes(name, shape, axis):
     x = elements(shape, dtype_of(name), "random")
     order = order_of(x, axis)
@@ -119,7 +121,9 @@ def test_results_without_the_kernels_are_equal(name, shape, axis):
     x = elements(shape, dtype_of(name), "special")
 
     def sorts(x):
-        return lax.sort(x, axis), *lax.sort((x, lax.rev(x, (0,)), lax.gt(x, lax.full_like(x, 0))), axis, num_keys=2)
+        return lax.sort(x, axis), *lax.sort(
+            (x, lax.rev(x, (0,)), lax.gt(x, lax.full_like(x, 0))), axis, num_keys=2
+        )
 
     for native, plain in zip(*both(sorts, x), strict=True):
         same(native, np.asarray(plain))

@@ -20,7 +20,9 @@ def total_order(x: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((20,), 0), ((30_001,), 0), ((7, 300), 1), ((300, 7), 0)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((20,), 0), ((30_001,), 0), ((7, 300), 1), ((300, 7), 0)]
+)
 @pytest.mark.parametrize("name", ["bool", *REAL, *FLOATS])
 def test_largest_elements_in_total_order(name, shape, axis):
     dtype, n = dtype_of(name), shape[axis]

@@ -15,7 +15,9 @@ PATH: Final = Path(__file__).with_name(f"libprimax_ffi_cpu{_SUFFIX}")
 PREFIX: Final = "primax_cpu_"
 """First part of the names of all handlers."""
 
-HANDLERS: Final = ("cumsum", "sort", "top_k")
+HANDLERS: Final = (
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "sort", "top_k",
+)  # fmt: skip
 """Names of the library's handlers, without the prefix."""
 
 

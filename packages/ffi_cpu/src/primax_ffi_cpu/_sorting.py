@@ -52,14 +52,10 @@ def _sort(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
     if math.prod(shape) < least_size(operation, avals[0].dtype.name, shape[dimension]):
         return None
     positions = [
-        i
-        for i in range(num_keys, len(xs))
-        if _are_positions(xs[i], avals[i].dtype, dimension)
+        i for i in range(num_keys, len(xs)) if _are_positions(xs[i], avals[i].dtype, dimension)
     ]
     operands = [x for i, x in enumerate(xs) if i not in positions]
-    return call(
-        ctx, "sort", operands, axis=dimension, num_keys=num_keys, positions=positions
-    )
+    return call(ctx, "sort", operands, axis=dimension, num_keys=num_keys, positions=positions)
 
 
 override(lax.sort_p, _sort)
