@@ -15,7 +15,7 @@ PATH: Final = Path(__file__).with_name(f"libprimax_ffi_cpu{_SUFFIX}")
 PREFIX: Final = "primax_cpu_"
 """First part of the names of all handlers."""
 
-HANDLERS: Final = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+HANDLERS: Final = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "order_statistics")
 """Names of the library's handlers, without the prefix."""
 
 
