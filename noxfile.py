@@ -37,6 +37,9 @@ NUMPY = "primax-numpy"
 NATIVE = "primax-ffi-cpu"
 # All wheels that can be built here.
 ALL = [*EVERYTHING, *([NATIVE] if workspace.compiler() else [])]
+FFI = "primax-ffi"
+# Tools with which the tests of a wheel build projects, besides a compiler.
+BUILD_TOOLS = {FFI: ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
 ON_JAXLIB = ["packages/interpreters/tests/export", "packages/interpreters/tests/test_profiler.py"]
 # The interpreter and jaxlib pairs that are supported; the first is what most machines get.
@@ -86,13 +89,18 @@ def install(
     pip(session, python, "check")
 
 
-def install_oracle(session: nox.Session, python: str = "python") -> None:
-    """Installs the jax that belongs to the installed jaxlib."""
+def jaxlib_version(session: nox.Session, python: str = "python") -> str | None:
+    """The version of the installed jaxlib; ``None`` if nox only lists its commands."""
     code = "from importlib.metadata import version; print(version('jaxlib'))"
     version = session.run(python, "-c", code, silent=True, external=True)
-    if version is None:  # nox only lists what it would run
+    return None if version is None else version.strip().splitlines()[-1]
+
+
+def install_oracle(session: nox.Session, python: str = "python") -> None:
+    """Installs the jax that belongs to the installed jaxlib."""
+    version = jaxlib_version(session, python)
+    if version is None:
         return
-    version = version.strip().splitlines()[-1]
     pip(session, python, "install", f"jax=={version}", f"jaxlib=={version}")
 
 
@@ -184,8 +192,9 @@ def tests(session: nox.Session, part: str) -> None:
         NATIVE: [NUMPY],
         workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
         DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
+        FFI: [f"{FFI}[numba]"],
     }
-    install(session, part, *more.get(part, ()), also=TEST_TOOLS)
+    install(session, part, *more.get(part, ()), also=[*TEST_TOOLS, *BUILD_TOOLS.get(part, ())])
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
@@ -198,7 +207,7 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
         session,
         *ALL,
         python=python,
-        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", *versions],
+        also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", "numba>=0.60", *versions],
     )
     install_oracle(session, python)
     examples = [
@@ -386,6 +395,23 @@ def processes(session: nox.Session) -> None:
     command = ["python", "-m", "pytest", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
     long = {"PRIMAX_TEST_KILLS": "20", "PRIMAX_TEST_GENERATIONS": "50"}
     session.run(*command, folder, *only, env={**TEST_ENV, **long})
+
+
+@nox.session
+def cuda_handlers(session: nox.Session) -> None:
+    """Compile handlers with nvcc and programs for GPUs that call them; run them if there is one.
+
+    No GPU is needed to compile: CUDA's plugin, of 130 MB, compiles for devices that are absent.
+    """
+    if shutil.which("nvcc") is None:
+        session.skip("nvcc was not found on PATH: install the CUDA toolkit")
+    install(session, *EVERYTHING, also=TEST_TOOLS)
+    if version := jaxlib_version(session):
+        plugins = ["jax-cuda13-pjrt", "jax-cuda13-plugin"]
+        pip(session, "python", "install", "--no-deps", *[f"{p}=={version}" for p in plugins])
+        if Path("/dev/nvidia0").exists():  # CUDA's libraries, of some GB, only to run programs
+            pip(session, "python", "install", f"jax-cuda13-plugin[with-cuda]=={version}")
+    pytest(session, "integration_tests/accelerator/test_cuda_handlers.py")
 
 
 @nox.session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from ffi_library import registered, run
 
 import primax
 import primax.numpy as jnp
-from primax.ffi import ffi_call
+from primax.ffi import ffi_call, native_function
 
 S = primax.ShapeDtypeStruct
 F32 = np.dtype(np.float32)
@@ -44,6 +45,25 @@ def test_export():
     assert np.asarray(restored.call(X)).tolist() == (3 * X).tolist()
 
 
+def test_export_of_a_native_function():
+    pytest.importorskip("numba", reason="numba is not installed: pip install 'primax-ffi[numba]'")
+
+    @native_function("f32[b n]; by: f32 -> f32[b n]", name="acme_exported")
+    def exported_scale(x, y, by=2):
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = by * x[i, j]
+
+    export = primax.export
+    with pytest.raises(ValueError, match=r"disabled_checks=.*custom_call\('acme_exported'\)"):
+        export.export(primax.jit(exported_scale))(S((4, 2), F32))
+    allowed = [export.DisabledSafetyCheck.custom_call("acme_exported")]
+    (rows,) = export.symbolic_shape("rows")
+    exported = export.export(primax.jit(exported_scale), disabled_checks=allowed)(S((rows, 2), F32))
+    restored = export.deserialize(exported.serialize())
+    assert np.asarray(restored.call(X)).tolist() == (2 * X).tolist()
+
+
 def test_adapters_of_the_reference():
     from primax.extend.core import Primitive
     from primax.ffi import ffi_lowering
@@ -65,7 +85,7 @@ def test_several_devices():
         import numpy as np
         import primax.numpy as jnp
         from primax import P, NamedSharding, make_mesh, shard_map
-        from primax.ffi import ffi_call, register_ffi_target
+        from primax.ffi import ffi_call, native_function, register_ffi_target
 
         library = ctypes.CDLL(os.environ["ACME_LIBRARY"])
         for name in ("acme_scale", "acme_describe", "acme_increment"):
@@ -94,6 +114,158 @@ def test_several_devices():
     )
 
 
+DEVICES = """
+import ctypes, os
+import primax
+primax.config.update("num_cpu_devices", 8)
+import numpy as np
+import primax.numpy as jnp
+from primax import P, NamedSharding, make_mesh, shard_map
+from primax.ffi import Signature, ffi_call, native_function, register_ffi_target
+from primax.sharding import AxisType
+
+mesh = make_mesh((4, 2), ("i", "j"), axis_types=(AxisType.Auto,) * 2)
+x = np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32)
+w = np.arange(8, dtype=np.float32)
+put = lambda x, *spec: primax.device_put(x, NamedSharding(mesh, P(*spec)))
+
+
+def compiled(function, *args, expected=None, **options):
+    made = primax.jit(function, **options).lower(*args).compile()
+    out = made(*args)
+    for a, b in zip(primax.tree.leaves(out), primax.tree.leaves(expected)):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+    spec = primax.tree.leaves(out)[0].sharding.spec
+    return spec, "all-gather" in made.as_text(), made.as_text()
+"""
+
+
+def test_division_among_devices():
+    run(
+        DEVICES
+        + """
+library = ctypes.CDLL(os.environ["ACME_LIBRARY"])
+signature = Signature(["f32[b n]", "f32[b n]"], ["f32[b n]", "f32[b n]"])
+register_ffi_target("acme_sum_and_product", library.acme_sum_and_product, signature=signature)
+expected = [x + x, x * x]
+
+def call(partition):
+    return ffi_call("acme_sum_and_product", partition=partition, vmap_method="broadcast_all")
+
+whole = compiled(call(None), put(x, "i"), put(x, "i"), expected=expected)
+assert whole[:2] == (P(), True)
+for partition in ("batch", "b _, b _ -> b _, b _", "b n, b n -> b n, b n"):
+    spec, gathers, text = compiled(call(partition), put(x, "i"), put(x, "i"), expected=expected)
+    assert (spec, gathers) == (P("i"), False) and "f32[4,8]" in text
+    spec, gathers, _ = compiled(
+        call(partition), put(x, ("i", "j")), put(x, ("i", "j")), expected=expected
+    )
+    assert (spec, gathers) == (P(("i", "j")), False)
+    # Shardings propagate backward, and through the operations around the call.
+    spec, gathers, _ = compiled(
+        lambda x: call(partition)(x * 2, x + 1), put(x), expected=[x * 3 + 1, x * 2 * (x + 1)],
+        out_shardings=NamedSharding(mesh, P("i")),
+    )
+    assert (spec, gathers) == (P("i"), False)
+
+spec, gathers, text = compiled(call("b n, b n -> b n, b n"), put(x, "i", "j"), put(x, "i", "j"),
+                               expected=expected)
+assert (spec, gathers) == (P("i", "j"), False) and "f32[4,4]" in text
+spec, gathers, _ = compiled(call("batch"), put(x, "i", "j"), put(x, "i", "j"), expected=expected)
+assert (spec, gathers) == (P("i"), True), (spec, gathers)
+odd = lambda x: call("batch")(x[:6], x[:6])
+compiled(odd, put(x, "i"), expected=[x[:6] * 2, x[:6] ** 2])
+
+inside = shard_map(call("batch"), mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+spec, gathers, text = compiled(inside, put(x, "i"), put(x, "i"), expected=expected)
+assert (spec, gathers) == (P("i"), False) and "f32[4,8]" in text
+
+xs = np.stack([x, x + 1, x + 2, x + 3])
+mapped = primax.vmap(call("batch"))
+spec, gathers, text = compiled(mapped, put(xs, "i", "j"), put(xs, "i", "j"),
+                               expected=[xs + xs, xs * xs])
+assert (spec, gathers) == (P("i", "j"), False) and "f32[1,8,8]" in text
+mapped = primax.vmap(call("batch"), spmd_axis_name="i")
+spec, _, text = compiled(mapped, put(xs), put(xs), expected=[xs + xs, xs * xs])
+assert "f32[1,16,8]" in text
+for name in ("k", ("i", "j")):
+    try:
+        compiled(primax.vmap(call("batch"), spmd_axis_name=name), put(xs), put(xs))
+        raise AssertionError
+    except ValueError as error:
+        assert "native function, which the mesh {'i': 4, 'j': 2} does not divide so" in str(error)
+
+@primax.custom_vjp
+def product(x, y):
+    return call("batch")(x, y)[1]
+
+product.defvjp(lambda x, y: (product(x, y), (x, y)),
+               lambda xy, g: (product(g, xy[1]), product(xy[0], g)))
+loss = lambda x, y: product(x, y).sum()
+spec, gathers, _ = compiled(primax.grad(loss), put(x, "i"), put(x + 1, "i"), expected=x + 1)
+assert (spec, gathers) == (P("i"), False)
+
+report = primax.explain(call(None), put(x, "i"), put(x, "i"))
+assert {c.kind for c in report.collectives} == {"all-gather"}
+assert not primax.explain(call("batch"), put(x, "i"), put(x, "i")).collectives
+
+explicit = make_mesh((4, 2), ("i", "j"), axis_types=(AxisType.Explicit,) * 2)
+with primax.set_mesh(explicit):
+    y = primax.device_put(x, NamedSharding(explicit, P("i")))
+    spec, gathers, _ = compiled(call("batch"), y, y, expected=expected)
+    assert (spec, gathers) == (P("i"), False)
+"""
+    )
+
+
+def test_division_of_functions_that_numba_compiles():
+    pytest.importorskip("numba", reason="numba is not installed: pip install 'primax-ffi[numba]'")
+    run(
+        DEVICES
+        + """
+@native_function("f32[... n], f32[n] -> f32[... n]")
+def scaled(x, w, y):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * w[i]
+
+spec, gathers, text = compiled(scaled, put(x, "i"), put(w), expected=x * w)
+assert (spec, gathers) == (P("i"), False) and "f32[4,8]" in text
+
+@native_function("f32[n], f32[n] -> f32[n]")
+def summed(x, w, y):
+    total = np.float32(0)
+    for i in range(x.shape[0]):
+        total += x[i]
+        y[i] = total * w[i]
+
+spec, gathers, text = compiled(primax.vmap(summed, (0, None)), put(x, "i"), put(w),
+                               expected=x.cumsum(1) * w)
+assert (spec, gathers) == (P("i"), False)
+spec, gathers, text = compiled(summed, put(x[:, 0], "i"), put(x[:, 1], "i"),
+                               expected=x[:, 0].cumsum() * x[:, 1])
+assert gathers
+
+# A program for several devices with symbolic sizes.
+export = primax.export
+(n,) = export.symbolic_shape("4*n")
+arg = primax.ShapeDtypeStruct((n, 8), np.float32, sharding=NamedSharding(mesh, P("i")))
+allowed = [export.DisabledSafetyCheck.custom_call(scaled.name)]
+exported = export.export(primax.jit(lambda x: scaled(x, w)), disabled_checks=allowed)(arg)
+np.testing.assert_allclose(exported.call(put(x, "i")), x * w, rtol=1e-6)
+""",
+        library=False,
+    )
+
+
 def test_indexing_and_methods_around_a_call():
     out = primax.jit(lambda x: scale(x[1:])[0].sum() + jnp.sum(x))(X)
     assert float(out) == 3 * 5 + 28
+
+
+def test_new_projects_are_built_with_the_oldest_jaxlib_of_the_core():
+    from primax_ffi._new_project import _OLDEST_JAXLIB
+
+    core = Path(__file__).resolve().parents[1] / "packages/core/pyproject.toml"
+    dependencies = tomllib.loads(core.read_text("utf-8"))["project"]["dependencies"]
+    (jaxlib,) = [d for d in dependencies if d.startswith("jaxlib")]
+    assert f">={_OLDEST_JAXLIB}" in jaxlib

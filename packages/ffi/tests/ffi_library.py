@@ -61,12 +61,16 @@ def logged() -> list[float]:
     return list(out[:n])
 
 
-def run(code: str, *, timeout: float = 300, **environment: str) -> str:
-    """Run code in a new interpreter and return its output; errors and crashes fail."""
+def run(code: str, *, timeout: float = 300, library: bool = True, **environment: str) -> str:
+    """Run code in a new interpreter and return its output; errors and crashes fail.
+
+    Args:
+      library: ``ACME_LIBRARY`` is the path of the compiled library.
+    """
     env = {k: v for k, v in os.environ.items() if not k.startswith("PRIMAX_")}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={**env, "ACME_LIBRARY": path(), **environment},
+        env={**env, **({"ACME_LIBRARY": path()} if library else {}), **environment},
         capture_output=True, text=True, timeout=timeout, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -9,8 +9,6 @@
 #include <mutex>
 #include <utility>
 
-#include "xla/ffi/api/ffi.h"
-
 namespace primax {
 
 // Work below this time is not divided: waking a thread costs about as much.
@@ -20,9 +18,9 @@ constexpr double kShortestTask = 20'000.0;  // ns
 //
 // `nanoseconds` is the estimated time of one of the `count` items. The caller works too, and waits
 // only for parts that another thread has begun: no deadlock if every thread of the pool is in a
-// handler.
-template <class Body>
-void for_each_part(xla::ffi::ThreadPool& pool, int64_t count, double nanoseconds, Body body) {
+// handler. A pool has the functions of xla::ffi::ThreadPool.
+template <class Pool, class Body>
+void for_each_part(Pool& pool, int64_t count, double nanoseconds, Body body) {
   const int64_t smallest = std::max<int64_t>(1, int64_t(kShortestTask / std::max(nanoseconds, 1e-3)));
   const int64_t threads = std::min(pool.num_threads(), count / smallest);
   if (threads < 2) {

@@ -9,6 +9,9 @@ from primax_core.extend.native import include_dir as include_dir
 from ._call import ffi_call as ffi_call
 from ._lowering import build_ffi_lowering_function as build_ffi_lowering_function
 from ._lowering import ffi_lowering as ffi_lowering
+from ._native_function import NativeFunction as NativeFunction
+from ._native_function import native_function as native_function
+from ._rust import rust_bindings as rust_bindings
 from ._signatures import Signature as Signature
 from ._targets import load_library as load_library
 from ._targets import pycapsule as pycapsule

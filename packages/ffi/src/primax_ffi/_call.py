@@ -10,7 +10,8 @@ from primax_core.extend.runtime import api_boundary, as_result
 
 from . import _types
 from ._attributes import frozen_attributes
-from ._call_p import ffi_call_p
+from ._call_p import divided_ffi_call_p, ffi_call_p
+from ._partitioning import division
 from ._signatures import Signature
 from ._targets import signature_of
 from ._vmapping import METHODS
@@ -31,6 +32,7 @@ def ffi_call(
     custom_call_api_version: int = _TYPED,
     legacy_backend_config: str | bytes | None = None,
     ordered: bool = False,
+    partition: str | None = None,
 ) -> Callable[..., Any]:
     """A function that calls a native function, also in compiled programs.
 
@@ -54,6 +56,12 @@ def ffi_call(
       legacy_backend_config: text that functions of the earlier interfaces receive.
       ordered: calls happen in program order, with those of other ordered calls. The handler's
         first argument and result are tokens (``ffi::Token``). Implies ``has_side_effect``.
+      partition: axes along which devices divide the call; by default each device calls the function
+        with whole operands. ``"batch"`` are the leading axes: with a signature ``...`` or the first
+        letter of the results, otherwise the first axis of all arrays. A rule such as
+        ``"b n, n -> b n"`` lists the axes of each array: along each of its letters, the part of
+        the results must follow from the part of the operands; ``_`` is an axis that stays whole.
+        In programs with symbolic sizes, the call is not divided.
 
     Returns:
       A function of arrays, and of the attributes as keyword arguments: booleans, numbers (Python's
@@ -68,8 +76,8 @@ def ffi_call(
 
     There is no derivative: define it with ``custom_jvp`` or ``custom_vjp``.
 
-    On several devices each device calls the function with whole operands; inside of ``shard_map``,
-    with its parts.
+    On several devices each device calls the function with whole operands, unless ``partition`` is
+    passed; inside of ``shard_map``, with its parts.
 
     >>> import numpy as np
     >>> from primax_core import ShapeDtypeStruct, eval_shape
@@ -97,8 +105,14 @@ def ffi_call(
         "legacy_backend_config": legacy_backend_config,
     }
     parts = _Parts(
-        target_name, signature, results, input_layouts, output_layouts, input_output_aliases
-    )
+        target_name, signature, results, input_layouts, output_layouts, input_output_aliases,
+        partition,
+    )  # fmt: skip
+    if partition is not None and fixed["has_side_effect"]:
+        raise ValueError(
+            f"the call of {target_name!r} has side effects, which happen on the first device of a "
+            "program, and a partition: leave one of them out, or use shard_map"
+        )
 
     @api_boundary
     def call(*args: Any, **attributes: Any) -> Any:
@@ -109,7 +123,9 @@ def ffi_call(
                 f"custom_call_api_version={custom_call_api_version}: functions of the earlier "
                 "interfaces receive a text, legacy_backend_config"
             )
-        outs = ffi_call_p.bind(*operands, **fixed, **parts.params(operands, attributes))
+        params = parts.params(operands, attributes)
+        primitive = divided_ffi_call_p if "division" in params else ffi_call_p
+        outs = primitive.bind(*operands, **fixed, **params)
         return list(outs) if several else outs[0]
 
     return call
@@ -124,6 +140,7 @@ class _Parts(NamedTuple):
     input_layouts: Any
     output_layouts: Any
     aliases: Any
+    partition: Any
 
     def params(self, operands: list[Any], attributes: dict[str, Any]) -> dict[str, Any]:
         """Parameters of the equation.
@@ -149,13 +166,18 @@ class _Parts(NamedTuple):
         in_layouts = _types.checked_layouts(target, "operand", self.input_layouts, avals)
         out_layouts = _types.checked_layouts(target, "result", self.output_layouts, results)
         orders = (in_layouts, out_layouts)
-        return {
+        params: dict[str, Any] = {
             "result_avals": results,
             "attributes": frozen_attributes(target, attributes),
             "input_layouts": in_layouts,
             "output_layouts": out_layouts,
             "input_output_aliases": _types.checked_aliases(target, aliases, avals, results, orders),
         }
+        if self.partition is not None:
+            own = division(target, self.partition, self.signature, avals, results)
+            if own is not None:
+                params["division"] = own
+        return params
 
 
 def _check_name(target: Any) -> None:

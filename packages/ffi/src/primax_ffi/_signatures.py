@@ -22,7 +22,7 @@ _ARRAY: Final = re.compile(r"\s*(\w+)\s*(?:\[([^\[\]]*)\])?\s*")
 _OTHER_ATTRIBUTES: Final = ("str", "dtype", "dict")
 
 
-class _Type(NamedTuple):
+class ArrayType(NamedTuple):
     """The type of operands or results.
 
     Attributes:
@@ -62,12 +62,18 @@ class Signature:
     Raises:
       TypeError, ValueError: if a part is not a type, or a name occurs in results only.
 
+    Attributes:
+      operands, results: the types of operands and results.
+      attrs: the type of each attribute.
+      aliases: results that use the memory of operands.
+      several: True if a call returns a list.
+
     >>> signature = Signature(["f32[... n]", "f32[n]"], "f32[... n]", {"eps": "f32"})
     >>> signature
     Signature('float32[... n], float32[n] -> float32[... n]', eps='f32')
     """
 
-    __slots__ = ("_args", "_results", "_attributes", "aliases", "several")
+    __slots__ = ("operands", "results", "attrs", "aliases", "several")
 
     def __init__(
         self,
@@ -79,17 +85,21 @@ class Signature:
         if isinstance(args, str):
             args = [args]
         self.several: bool = isinstance(results, list)
-        self._args = tuple([_type(a) for a in args])
-        self._results = tuple([_type(r) for r in (results if self.several else [results])])
-        self._attributes = {name: _attribute(name, kind) for name, kind in (attrs or {}).items()}
+        self.operands: tuple[ArrayType, ...] = tuple([_type(a) for a in args])
+        self.results: tuple[ArrayType, ...] = tuple(
+            [_type(r) for r in (results if self.several else [results])]
+        )
+        self.attrs: dict[str, str] = {
+            name: _attribute(name, kind) for name, kind in (attrs or {}).items()
+        }
         self.aliases: dict[int, int] = {int(i): int(o) for i, o in dict(aliases or {}).items()}
         self._check()
 
     def _check(self) -> None:
-        names = {n for t in self._args for n in (*t.sizes, t.dtype) if isinstance(n, str)}
-        for i, result in enumerate(self._results):
+        names = {n for t in self.operands for n in (*t.sizes, t.dtype) if isinstance(n, str)}
+        for i, result in enumerate(self.results):
             unknown = {n for n in (*result.sizes, result.dtype) if isinstance(n, str)} - names
-            if result.leading and not any(t.leading for t in self._args):
+            if result.leading and not any(t.leading for t in self.operands):
                 unknown.add("...")
             if unknown:
                 raise ValueError(
@@ -97,9 +107,9 @@ class Signature:
                     "operand contains: use a number, or a name of an operand"
                 )
         for i, o in self.aliases.items():
-            if not (0 <= i < len(self._args) and 0 <= o < len(self._results)):
+            if not (0 <= i < len(self.operands) and 0 <= o < len(self.results)):
                 raise ValueError(f"the alias {i}: {o} of the signature {self} does not exist")
-            if self._args[i] != self._results[o]:
+            if self.operands[i] != self.results[o]:
                 raise ValueError(
                     f"result {o} of the signature {self} cannot use the memory of operand {i}: "
                     "their types differ"
@@ -108,7 +118,7 @@ class Signature:
     @property
     def has_attributes(self) -> bool:
         """True if calls have attributes."""
-        return bool(self._attributes)
+        return bool(self.attrs)
 
     def result_types(self, target: str, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """The types of the results for operands of these types.
@@ -116,19 +126,19 @@ class Signature:
         Raises:
           TypeError, ValueError: if the operands do not fit.
         """
-        if len(avals) != len(self._args):
+        if len(avals) != len(self.operands):
             raise TypeError(
-                f"{target!r} takes {len(self._args)} operands, but the call has {len(avals)}. Its "
-                f"signature is {self}"
+                f"{target!r} takes {len(self.operands)} operands, but the call has {len(avals)}. "
+                f"Its signature is {self}"
             )
         names: dict[str, tuple[Any, int]] = {}
-        for i, (expected, aval) in enumerate(zip(self._args, avals)):
+        for i, (expected, aval) in enumerate(zip(self.operands, avals)):
             for difference in _differences(names, i, expected, aval):
                 raise TypeError(
                     f"operand {i} of {target!r} has the type {aval}, but {difference}. The "
                     f"signature is {self}"
                 )
-        return [_filled(t, names) for t in self._results]
+        return [_filled(t, names) for t in self.results]
 
     def attributes(self, target: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes of a call, with Python's numbers in the types of the signature.
@@ -136,7 +146,7 @@ class Signature:
         Raises:
           TypeError, OverflowError: if they do not fit.
         """
-        missing, unknown = {*self._attributes} - {*values}, {*values} - {*self._attributes}
+        missing, unknown = {*self.attrs} - {*values}, {*values} - {*self.attrs}
         if missing or unknown:
             raise TypeError(
                 f"the call of {target!r} "
@@ -148,7 +158,7 @@ class Signature:
                 + f". The signature is {self}"
             )
         return {
-            name: _converted(self._attributes[name], value, f"attribute {name!r} of {target!r}")
+            name: _converted(self.attrs[name], value, f"attribute {name!r} of {target!r}")
             for name, value in values.items()
         }
 
@@ -159,11 +169,13 @@ class Signature:
         return hash(repr(self))
 
     def __str__(self) -> str:
-        results = ", ".join(map(str, self._results))
-        return f"{', '.join(map(str, self._args))} -> {f'[{results}]' if self.several else results}"
+        results = ", ".join(map(str, self.results))
+        return (
+            f"{', '.join(map(str, self.operands))} -> {f'[{results}]' if self.several else results}"
+        )
 
     def __repr__(self) -> str:
-        attributes = "".join(f", {n}={k!r}" for n, k in sorted(self._attributes.items()))
+        attributes = "".join(f", {n}={k!r}" for n, k in sorted(self.attrs.items()))
         aliases = f", aliases={self.aliases}" if self.aliases else ""
         return f"Signature({str(self)!r}{attributes}{aliases})"
 
@@ -171,7 +183,7 @@ class Signature:
 # Texts
 
 
-def _type(text: Any) -> _Type:
+def _type(text: Any) -> ArrayType:
     if isinstance(text, tuple) and len(text) == 2:
         dtype, sizes = text
         text = f"{dtype if isinstance(dtype, str) else np.dtype(dtype).name}[{sizes}]"
@@ -192,7 +204,7 @@ def _type(text: Any) -> _Type:
             )
     name = match[1]
     dtype_ = name if len(name) == 1 and name.isupper() else _dtype(name, text)
-    return _Type(dtype_, tuple(sizes), leading)
+    return ArrayType(dtype_, tuple(sizes), leading)
 
 
 def _dtype(name: str, text: Any) -> np.dtype:
@@ -221,7 +233,7 @@ def _attribute(name: str, kind: Any) -> str:
 
 
 def _differences(
-    names: dict[str, tuple[Any, int]], i: int, expected: _Type, aval: ShapedArray
+    names: dict[str, tuple[Any, int]], i: int, expected: ArrayType, aval: ShapedArray
 ) -> Any:
     """Descriptions of what does not fit; the values of names are noted."""
 
@@ -244,7 +256,7 @@ def _differences(
         yield from filter(None, [check(name, size, f"for axis {axis} the size")])
 
 
-def _filled(type_: _Type, names: dict[str, tuple[Any, int]]) -> ShapedArray:
+def _filled(type_: ArrayType, names: dict[str, tuple[Any, int]]) -> ShapedArray:
     def value(name: Any) -> Any:
         return names[name][0] if isinstance(name, str) else name
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from primax_core.extend import native, summarize
 
+from ._signature_text import as_signature, declared_signatures
 from ._signatures import Signature
 from ._versions import check_version
 
@@ -29,7 +30,7 @@ def register_ffi_target(
     api_version: int = 1,
     *,
     traits: int = 0,
-    signature: Signature | None = None,
+    signature: Signature | str | None = None,
 ) -> None:
     """Register a native function, so that :func:`ffi_call` can call it by name.
 
@@ -44,8 +45,8 @@ def register_ffi_target(
       api_version: 1 for typed handlers (``XLA_FFI_DEFINE_HANDLER_SYMBOL``), 0 for functions of
         the earlier interfaces.
       traits: the sum of the handler's traits; 1 is "can be captured in a command buffer".
-      signature: the types of operands, results and attributes, for all platforms. Calls are
-        checked while tracing.
+      signature: the types of operands, results and attributes, for all platforms, or their text,
+        ``"f32[b n], f32[n]; eps: f32 -> f32[b n]"``. Calls are checked while tracing.
 
     Raises:
       TypeError, ValueError: if the arguments do not fit, or the name has another handler or
@@ -54,7 +55,9 @@ def register_ffi_target(
     """
     where = _platform(platform)
     _check_handlers(name, fn)
-    _check_signature(name, signature, api_version)
+    if signature is not None:
+        signature = as_signature(signature, f"the signature of {name!r}")
+        _check_signature(name, signature, api_version)
     if api_version == 1:
         check_version(name, fn)
     native.register(name, fn, platform=where, api_version=api_version, traits=traits)
@@ -127,61 +130,97 @@ def pycapsule(funcptr: Any) -> Any:
 
 def load_library(
     path: str | os.PathLike[str],
-    symbols: Iterable[str] | Mapping[str, str | Mapping[str, str]],
+    symbols: Iterable[str] | Mapping[str, str | Mapping[str, str]] | None = None,
     *,
     platform: str = "cpu",
     api_version: int = 1,
-    signatures: Mapping[str, Signature] | None = None,
+    signatures: str | os.PathLike[str] | Mapping[str, Signature | str] | None = None,
 ) -> ctypes.CDLL:
     """Load a shared library, and register functions of it.
 
     Args:
       path: the file.
       symbols: the names of functions, which are the names of the targets, too; or a dictionary
-        from targets to functions, or to dictionaries of functions by stage.
+        from targets to functions, or to dictionaries of functions by stage. By default the
+        functions whose signatures ``signatures`` declares.
       platform, api_version: as for :func:`register_ffi_target`.
-      signatures: the signatures of targets by name.
+      signatures: the signatures of targets by name; or a C or C++ header or source, a file (also
+        one next to the library) or its text. It declares each target in a comment that begins with
+        ``primax:``, such as ``// primax: acme_norm(f32[b n], f32[n]; eps: f32) -> f32[b n]``. A
+        declaration goes on in the next lines of comment where it cannot end.
 
     Returns:
       The library, which stays loaded.
 
     Raises:
-      ValueError: if there is a signature without a function.
-      OSError: if the library cannot be loaded.
+      ValueError: if a declaration is not valid, with its file and line; if there is a signature
+        without a function, or a file does not declare a function of ``symbols``.
+      OSError: if a file cannot be read, or the library not be loaded.
       AttributeError: if it has no function of a name.
     """
     file = os.fspath(path)
     if not os.path.exists(file):
         raise FileNotFoundError(f"there is no shared library {file!r}")
-    library = ctypes.CDLL(file)
-    if isinstance(symbols, str):
-        symbols = [symbols]
+    if symbols is not None and not isinstance(symbols, Mapping):
+        symbols = [symbols] if isinstance(symbols, str) else list(symbols)
+    known = _known_signatures(file, symbols, signatures)
     if not isinstance(symbols, Mapping):
-        symbols = {name: name for name in symbols}
+        symbols = {name: name for name in (known if symbols is None else symbols)}
+    if unknown := {*known} - {*symbols}:
+        raise ValueError(
+            f"there are signatures of {sorted(unknown)}, which are not among the targets "
+            f"{sorted(symbols)}"
+        )
+    library = ctypes.CDLL(file)
     handlers = {
         target: {stage: _symbol(library, file, s) for stage, s in symbol.items()}
         if isinstance(symbol, Mapping)
         else _symbol(library, file, symbol)
         for target, symbol in symbols.items()
     }
-    signatures = dict(signatures or {})
-    if unknown := {*signatures} - {*handlers}:
-        raise ValueError(
-            f"there are signatures of {sorted(unknown)}, which are not among the targets "
-            f"{sorted(handlers)}"
-        )
     _libraries.append(library)
     for target, handler in handlers.items():
-        signature = signatures.get(target)
+        signature = known.get(target)
         register_ffi_target(target, handler, platform, api_version, signature=signature)
     return library
 
 
-def _check_signature(name: str, signature: Any, api_version: int) -> None:
-    if signature is None:
-        return
-    if not isinstance(signature, Signature):
-        raise TypeError(f"the signature of {name!r} is {signature!r}, not a Signature")
+def _known_signatures(library: str, symbols: Any, signatures: Any) -> Mapping[str, Signature | str]:
+    """The signatures of the targets of a library."""
+    if signatures is None or isinstance(signatures, Mapping):
+        if symbols is None:
+            raise TypeError(
+                f"load_library({library!r}) lacks the names of functions: pass "
+                "symbols=['acme_norm'], or signatures='kernels.h', a header that declares them"
+            )
+        return dict(signatures or {})
+    if not isinstance(signatures, (str, os.PathLike)):
+        raise TypeError(
+            f"signatures is {signatures!r}: it is a header with comments 'primax: ...', or a "
+            "dictionary of the signatures of targets"
+        )
+    source = os.fspath(signatures)
+    if "primax:" not in source and not os.path.exists(source):
+        beside = os.path.join(os.path.dirname(os.path.abspath(library)), source)
+        source = beside if os.path.exists(beside) else source
+    declared = declared_signatures(source)
+    if symbols is None:
+        return declared
+    if missing := [name for name in symbols if name not in declared]:
+        similar = difflib.get_close_matches(missing[0], declared, 1)
+        hint = f"; did you mean {similar[0]!r}?" if similar else ""
+        raise ValueError(
+            f"the signatures of {missing} are not declared in {_shortened(source)}, which declares "
+            f"{sorted(declared)}{hint}"
+        )
+    return {name: declared[name] for name in symbols}
+
+
+def _shortened(source: str) -> str:
+    return "the text of signatures" if "primax:" in source else source
+
+
+def _check_signature(name: str, signature: Signature, api_version: int) -> None:
     if api_version != 1 and signature.has_attributes:
         raise ValueError(
             f"the signature of {name!r} has attributes, which functions of the earlier interfaces "

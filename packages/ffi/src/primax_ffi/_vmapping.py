@@ -53,7 +53,7 @@ def batched(
     if method.startswith("sequential"):
         unroll = method == "sequential_unrolled"
         return _one_by_one(prim.bind, axis.size, mapped, args, params, unroll)
-    return _at_once(prim.bind, name, axis.size, mapped, args, params)
+    return _at_once(prim.bind, name, axis, mapped, args, params)
 
 
 def _one_by_one(
@@ -69,9 +69,10 @@ def _one_by_one(
 
 
 def _at_once(
-    bind: Bind, name: str, size: int, mapped: list[bool], args: list[Any], params: dict[str, Any]
+    bind: Bind, name: str, axis: Axis, mapped: list[bool], args: list[Any], params: dict[str, Any]
 ) -> Batched:
     """One call with a leading axis on operands and results."""
+    size = axis.size
     whole = {i for i, _ in params["input_output_aliases"]}
     if params["vmap_method"] == "broadcast_all":
         whole = {*range(len(args))}
@@ -89,6 +90,14 @@ def _at_once(
     results = params["result_avals"]
     axes = {"input_layouts": leading, "output_layouts": [True] * len(results)}
     changed = {k: _with_leading(params[k], added) for k, added in axes.items() if k in params}
+    if "division" in params:
+        if leading != [True] * len(leading):
+            raise ValueError(
+                f"vmap of {name!r}: a call with partition has a leading axis on all operands: use "
+                "vmap_method='expand_dims' or 'broadcast_all'"
+            )
+        examples = [m or i in whole for i, m in enumerate(mapped)]
+        changed["division"] = params["division"].mapped(axis, examples)
     changed["result_avals"] = tuple([ShapedArray((size, *a.shape), a.dtype) for a in results])
     outs = bind(*args, **{**params, **changed})
     return outs, [0] * len(outs)

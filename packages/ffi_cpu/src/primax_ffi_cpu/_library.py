@@ -15,7 +15,10 @@ PATH: Final = Path(__file__).with_name(f"libprimax_ffi_cpu{_SUFFIX}")
 PREFIX: Final = "primax_cpu_"
 """First part of the names of all handlers."""
 
-HANDLERS: Final = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "order_statistics")
+HANDLERS: Final = (
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "order_statistics", "sort",
+    "top_k",
+)  # fmt: skip
 """Names of the library's handlers, without the prefix."""
 
 

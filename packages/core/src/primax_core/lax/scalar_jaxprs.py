@@ -8,10 +8,10 @@ from .._ir.effects import must_stay
 from .._ir.jaxpr import Jaxpr, jaxprs_in
 
 _REFUSED: Final = frozenset((
-    "cholesky", "cholesky_update", "eig", "eigh", "ffi_call", "fft", "geqp3", "geqrf", "hessenberg",
-    "householder_product", "lu", "ormqr", "pure_callback", "qr", "rng_bit_generator",
-    "rng_uniform", "schur", "sort", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
-    "tridiagonal_solve",
+    "cholesky", "cholesky_update", "divided_ffi_call", "eig", "eigh", "ffi_call", "fft", "geqp3",
+    "geqrf", "hessenberg", "householder_product", "lu", "ormqr", "pure_callback", "qr",
+    "rng_bit_generator", "rng_uniform", "schur", "sort", "svd", "symmetric_product",
+    "triangular_solve", "tridiagonal", "tridiagonal_solve",
 ))  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Examples of native functions: a C++ file and a Python file each. See docs/native_examples.md."""

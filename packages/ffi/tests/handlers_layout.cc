@@ -1,0 +1,76 @@
+// Sizes and offsets of the structures of XLA's C interface, as `handlers.rs` has them.
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+#include "xla/ffi/api/c_api.h"
+
+extern "C" size_t acme_layout(size_t* out) {
+  const size_t values[] = {
+      sizeof(XLA_FFI_Extension_Base),
+      offsetof(XLA_FFI_Extension_Base, type),
+      offsetof(XLA_FFI_Extension_Base, next),
+      offsetof(XLA_FFI_Api_Version, major_version),
+      offsetof(XLA_FFI_Api_Version, minor_version),
+      offsetof(XLA_FFI_Metadata, api_version),
+      offsetof(XLA_FFI_Metadata, traits),
+      offsetof(XLA_FFI_Metadata, state_type_id),
+      offsetof(XLA_FFI_Metadata_Extension, metadata),
+      sizeof(XLA_FFI_Error_Create_Args),
+      offsetof(XLA_FFI_Error_Create_Args, message),
+      offsetof(XLA_FFI_Error_Create_Args, errc),
+      offsetof(XLA_FFI_Api, api_version),
+      offsetof(XLA_FFI_Api, internal_api),
+      offsetof(XLA_FFI_Api, XLA_FFI_Error_Create),
+      sizeof(XLA_FFI_Buffer),
+      offsetof(XLA_FFI_Buffer, dtype),
+      offsetof(XLA_FFI_Buffer, data),
+      offsetof(XLA_FFI_Buffer, rank),
+      offsetof(XLA_FFI_Buffer, dims),
+      sizeof(XLA_FFI_Args),
+      offsetof(XLA_FFI_Rets, size),
+      offsetof(XLA_FFI_Rets, types),
+      offsetof(XLA_FFI_Rets, rets),
+      offsetof(XLA_FFI_ByteSpan, len),
+      offsetof(XLA_FFI_Scalar, value),
+      offsetof(XLA_FFI_Array, size),
+      offsetof(XLA_FFI_Array, data),
+      sizeof(XLA_FFI_Attrs),
+      offsetof(XLA_FFI_Attrs, size),
+      offsetof(XLA_FFI_Attrs, types),
+      offsetof(XLA_FFI_Attrs, names),
+      offsetof(XLA_FFI_Attrs, attrs),
+      offsetof(XLA_FFI_CallFrame, api),
+      offsetof(XLA_FFI_CallFrame, ctx),
+      offsetof(XLA_FFI_CallFrame, stage),
+      offsetof(XLA_FFI_CallFrame, args),
+      offsetof(XLA_FFI_CallFrame, rets),
+      offsetof(XLA_FFI_CallFrame, attrs),
+      XLA_FFI_CallFrame_STRUCT_SIZE,
+      XLA_FFI_Extension_Metadata,
+      XLA_FFI_ExecutionStage_EXECUTE,
+      XLA_FFI_ArgType_BUFFER,
+      XLA_FFI_AttrType_ARRAY,
+      XLA_FFI_AttrType_DICTIONARY,
+      XLA_FFI_AttrType_SCALAR,
+      XLA_FFI_AttrType_STRING,
+      XLA_FFI_DataType_PRED,
+      XLA_FFI_DataType_S8,
+      XLA_FFI_DataType_S16,
+      XLA_FFI_DataType_S32,
+      XLA_FFI_DataType_S64,
+      XLA_FFI_DataType_U8,
+      XLA_FFI_DataType_U16,
+      XLA_FFI_DataType_U32,
+      XLA_FFI_DataType_U64,
+      XLA_FFI_DataType_F16,
+      XLA_FFI_DataType_BF16,
+      XLA_FFI_DataType_F32,
+      XLA_FFI_DataType_F64,
+      XLA_FFI_DataType_C64,
+      XLA_FFI_DataType_C128,
+  };
+  std::copy(std::begin(values), std::end(values), out);
+  return std::size(values);
+}
