@@ -6,6 +6,7 @@ from . import _trusted as _trusted
 from ._library import register as _register_handlers
 from ._option import native_kernels as native_kernels
 from . import _cumulative as _cumulative
+from . import _selection as _selection
 from . import _sorting as _sorting
 
 _register_handlers()

@@ -16,7 +16,8 @@ PREFIX: Final = "primax_cpu_"
 """First part of the names of all handlers."""
 
 HANDLERS: Final = (
-    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "sort", "top_k",
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "order_statistics", "sort",
+    "top_k",
 )  # fmt: skip
 """Names of the library's handlers, without the prefix."""
 
