@@ -13,17 +13,20 @@ struct Block {
   int64_t at, columns;  // index of the first element, number of lines
 };
 
-// A block has one cache line of columns, fewer if copies of them are more than kBlockBytes.
-constexpr int64_t kBlockBytes = int64_t{1} << 20, kCacheLine = 64;
+// A block has several cache lines of columns if copies of them fit into the cache, which saves
+// address translations; otherwise one line, or fewer columns if copies of them are large.
+constexpr int64_t kCacheLine = 64, kSeveralLines = 256;
+constexpr int64_t kBlockInCache = int64_t{1} << 18, kLargestBlock = int64_t{1} << 20;
 
 struct Blocks {
   Lines lines;
   int64_t width, in_row;
 
   Blocks(Lines lines, int64_t element_bytes) : lines(lines) {
-    const int64_t fitting = kBlockBytes / std::max<int64_t>(1, lines.length * element_bytes);
-    const int64_t wanted = std::max<int64_t>(1, std::min(kCacheLine / element_bytes, fitting));
-    width = std::min(lines.inner, wanted);
+    const int64_t column = std::max<int64_t>(1, lines.length * element_bytes);
+    const int64_t one = std::min(kCacheLine / element_bytes, kLargestBlock / column);
+    const int64_t several = std::min(kSeveralLines / element_bytes, kBlockInCache / column);
+    width = std::min(lines.inner, std::max<int64_t>({1, one, several}));
     in_row = width == 0 ? 0 : (lines.inner + width - 1) / width;
   }
 

@@ -13,7 +13,7 @@
 
 namespace primax {
 
-constexpr int64_t kPartBytes = int64_t{1} << 18;  // parts up to this size are not split
+constexpr int64_t kPartBytes = int64_t{1} << 19;  // parts up to this size are not split
 constexpr int64_t kChunk = 512;                   // words made at a time from elements
 constexpr int kSplitBits = 11;                    // at most
 
@@ -247,14 +247,24 @@ struct Space {
   }
 };
 
-// The elements of another line, or parts of it, as words: make(begin, count, words).
-template <class Word>
-struct Words {
-  const Word* words;
-  void operator()(int64_t begin, int64_t count, Word* to) const {
-    std::memcpy(to, words + begin, size_t(count) * sizeof(Word));
-  }
+// References to functions, so that long sorts are compiled once for each type of words:
+// make(begin, count, words) gives words of elements, emit(begin, words, count) takes sorted words.
+template <class... Args>
+struct FunctionRef {
+  const void* object;
+  void (*function)(const void*, Args...);
+
+  template <class F>
+  explicit FunctionRef(const F& f)
+      : object(&f), function([](const void* object, Args... args) {
+          (*static_cast<const F*>(object))(args...);
+        }) {}
+  void operator()(Args... args) const { function(object, args...); }
 };
+template <class Word>
+using Make = FunctionRef<int64_t, int64_t, Word*>;
+template <class Word>
+using Emit = FunctionRef<int64_t, const Word*, int64_t>;
 
 // The bits by which words differ.
 template <class Word>
@@ -265,14 +275,15 @@ Word differing_bits(const Word* words, int64_t n) {
 }
 
 // Splits words at split[level] + begin by their bits [low, high); see sort_words.
-template <class Word, class Emit>
+template <class Word>
 void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, Word mask,
-                const Emit& emit);
+                Emit<Word> emit);
 
 // The fewest bits below `high` by which words are split into parts that fit, from a sample.
-template <class Word, class Make>
-int split_bits(const Make& make, int64_t n, int high, uint32_t* counts) {
-  if (high <= 8) return high;
+template <class Word>
+int split_bits(Make<Word> make, int64_t n, int high, uint32_t* counts) {
+  constexpr int kLeast = 3;
+  if (high <= kLeast) return high;
   constexpr int64_t kSample = 1024;
   const int most = std::min(high, kSplitBits), shift = high - most;
   const uint32_t mask = (1u << most) - 1;
@@ -282,7 +293,7 @@ int split_bits(const Make& make, int64_t n, int high, uint32_t* counts) {
     make(n / kSample * i, 1, &word);
     ++counts[uint32_t(word >> shift) & mask];
   }
-  for (int bits = most; bits > 8; --bits) {
+  for (int bits = most; bits > kLeast; --bits) {
     // One bit less: the average part of a word.
     double squares = 0;
     for (uint32_t d = 0; d < 1u << (bits - 1); ++d) {
@@ -291,15 +302,15 @@ int split_bits(const Make& make, int64_t n, int high, uint32_t* counts) {
     }
     if (squares / kSample / kSample * double(n) > double(Space<Word>::part_size()) / 2) return bits;
   }
-  return 8;
+  return kLeast;
 }
 
 // Sorts by the first digit, then each part by the other bits of the mask.
-template <class Word, class Make, class Emit>
-void split_and_sort(const Make& make, const Space<Word>& space, int level, int64_t begin, int64_t n,
-                    Word mask, int high, const Emit& emit) {
+template <class Word>
+void split_and_sort(Make<Word> make, const Space<Word>& space, int level, int64_t begin, int64_t n,
+                    Word mask, int high, Emit<Word> emit) {
   uint32_t front[1 << kSplitBits], back[1 << kSplitBits];
-  const int bits = split_bits<Word>(make, n, high, front), shift = high - bits;
+  const int bits = split_bits(make, n, high, front), shift = high - bits;
   const uint32_t parts = 1u << bits;
   const uint32_t digit_mask = uint32_t(Word(mask >> shift)) & (parts - 1);
   const Halves places{front, back};
@@ -331,16 +342,18 @@ void split_and_sort(const Make& make, const Space<Word>& space, int level, int64
   }
 }
 
-template <class Word, class Emit>
+template <class Word>
 void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, Word mask,
-                const Emit& emit) {
+                Emit<Word> emit) {
   const Word* words = space.split[level % 2] + begin;
   const Word differing = differing_bits(words, n) & mask;
   if (differing == 0) return emit(begin, words, n);
   const int high = bit_width(differing);
   if (n > Space<Word>::part_size()) {
-    const Words<Word> copied{words};
-    return split_and_sort(copied, space, level + 1, begin, n, differing, high, emit);
+    const auto copied = [words](int64_t begin, int64_t count, Word* to) {
+      std::memcpy(to, words + begin, size_t(count) * sizeof(Word));
+    };
+    return split_and_sort(Make<Word>(copied), space, level + 1, begin, n, differing, high, emit);
   }
   if (n <= 32) {
     Word* sorted = space.part[0];
@@ -352,10 +365,9 @@ void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, W
   emit(begin, space.part[0], n);
 }
 
-// Sorts the words of make(begin, count, words) by the bits of a mask, in all of which some differ;
-// stable. The sorted words arrive at emit(begin, words, count). n < 2^32.
-template <class Word, class Make, class Emit>
-void sort_words(const Make& make, int64_t n, Word mask, const Space<Word>& space, const Emit& emit) {
+// Sorts the words of `make` by the bits of a mask, in all of which some differ; stable. n < 2^32.
+template <class Word>
+void sort_made_words(Make<Word> make, int64_t n, Word mask, const Space<Word>& space, Emit<Word> emit) {
   if (n <= Space<Word>::part_size()) {
     Word* words = space.split[0];
     make(0, n, words);
@@ -363,6 +375,12 @@ void sort_words(const Make& make, int64_t n, Word mask, const Space<Word>& space
     return emit(0, space.part[0], n);
   }
   split_and_sort(make, space, 0, 0, n, mask, bit_width(mask), emit);
+}
+
+template <class Word, class MakeWords, class EmitWords>
+void sort_words(const MakeWords& make, int64_t n, Word mask, const Space<Word>& space,
+                const EmitWords& emit) {
+  sort_made_words(Make<Word>(make), n, mask, space, Emit<Word>(emit));
 }
 
 }  // namespace primax

@@ -1,7 +1,10 @@
 // Stable sorts along an axis, of one array and of several by some of them.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "blocks.h"
@@ -41,14 +44,16 @@ ffi::Error sort_values(ffi::ThreadPool& pool, const void* operand, void* result,
   const int64_t n = lines.length;
   const Blocks blocks(lines, sizeof(Bits));
   const int64_t copied = blocks.are_rows() ? 0 : n * blocks.width;
+  const int64_t copied_line = blocks.are_rows() ? 0 : n;
   std::atomic<bool> failed{false};
   const double time = double(n * blocks.width) * nanoseconds(n, sizeof(Bits));
   for_each_part(pool, blocks.count(), time, [=, &failed](int64_t begin, int64_t end) {
-    Scratch scratch(Scratch::bytes<Bits>(words_to_sort<Key>(n)) + 2 * Scratch::bytes<Bits>(copied));
+    Scratch scratch(Scratch::bytes<Bits>(words_to_sort<Key>(n)) + Scratch::bytes<Bits>(copied) +
+                    Scratch::bytes<Bits>(copied_line));
     if (!scratch.ok()) return failed.store(true);
     Bits* space = scratch.take<Bits>(words_to_sort<Key>(n));
     Bits* columns = scratch.take<Bits>(copied);
-    Bits* sorted = scratch.take<Bits>(copied);
+    Bits* sorted = scratch.take<Bits>(copied_line);
     for (int64_t i = begin; i < end; ++i) {
       const Block block = blocks[i];
       if (copied == 0) {
@@ -57,9 +62,10 @@ ffi::Error sort_values(ffi::ThreadPool& pool, const void* operand, void* result,
       }
       copy_columns(x + block.at, n, lines.inner, 1, block.columns, columns);
       for (int64_t c = 0; c < block.columns; ++c) {
-        sort_line<Key>(columns + c * n, n, sorted + c * n, space);
+        sort_line<Key>(columns + c * n, n, sorted, space);
+        std::memcpy(columns + c * n, sorted, size_t(n) * sizeof(Bits));
       }
-      write_columns(sorted, n, lines.inner, block.columns, out + block.at);
+      write_columns(columns, n, lines.inner, block.columns, out + block.at);
     }
   });
   return failed ? out_of_memory() : ffi::Error::Success();

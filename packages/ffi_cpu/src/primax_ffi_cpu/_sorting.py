@@ -49,7 +49,7 @@ def _sort(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
     if shape[dimension] > _LONGEST:
         return None
     operation = "sort" if len(xs) == 1 else "argsort"
-    if math.prod(shape) < least_size(operation, avals[0].dtype.name, shape[dimension]):
+    if math.prod(shape) < least_size(operation, avals[0].dtype.name):
         return None
     positions = [
         i for i in range(num_keys, len(xs)) if _are_positions(xs[i], avals[i].dtype, dimension)
@@ -68,7 +68,7 @@ def _top_k(ctx: Any, x: Any, *, k: int, axis: int, is_stable: bool) -> Any:
     length = aval.shape[axis]
     if not k or length >= 2**31:
         return None
-    if math.prod(aval.shape) < least_size("top_k", aval.dtype.name, length):
+    if math.prod(aval.shape) < least_size("top_k", aval.dtype.name):
         return None
     return call(ctx, "top_k", [x], axis=axis)
 
