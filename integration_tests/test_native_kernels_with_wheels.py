@@ -84,9 +84,8 @@ def test_several_devices():
         mesh = primax.make_mesh((8,), ("x",))
         divided = primax.device_put(x, NamedSharding(mesh, P("x")))
         automatic = primax.jit(lambda x: jnp.cumsum(x, 1))
-        manual = primax.jit(
-            primax.shard_map(lambda x: jnp.cumsum(x, 1), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
-        )
+        specs = {"in_specs": P("x"), "out_specs": P("x")}
+        manual = primax.jit(primax.shard_map(lambda x: jnp.cumsum(x, 1), mesh=mesh, **specs))
         expected = np.cumsum(x.astype(np.float64), 1)
         for f in (automatic, manual):
             lowered = f.lower(divided)

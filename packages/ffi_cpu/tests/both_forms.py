@@ -32,7 +32,7 @@ def both(fun: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
 
 
 def calls(fun: Callable[..., Any], *args: Any) -> bool:
-    """Whether a compiled function calls one of the library's handlers."""
+    """Return True if a compiled function calls one of the library's handlers."""
     return "custom_call @primax_cpu_" in jit(fun).lower(*args).as_text()
 
 

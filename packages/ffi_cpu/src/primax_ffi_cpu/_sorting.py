@@ -6,6 +6,7 @@ import math
 from typing import Any, Final
 
 import numpy as np
+
 from primax_core import lax
 
 from ._overrides import call, is_static, override
@@ -28,7 +29,7 @@ def _defining(value: Any, name: str) -> Any:
 
 
 def _are_positions(value: Any, dtype: np.dtype, dimension: int) -> bool:
-    """Whether the elements of a value are their indices along an axis."""
+    """Return True if the elements of a value are their indices along an axis."""
     broadcast = _defining(value, "stablehlo.broadcast_in_dim")
     if broadcast is not None:
         axes = list(broadcast.attributes["broadcast_dimensions"])

@@ -1,6 +1,6 @@
 """Sizes from which the native kernels are faster than XLA's forms.
 
-``python -m primax_ffi_cpu.measure`` measures the table anew.
+``python -m primax_ffi_cpu.measure`` measures the table again.
 """
 
 from __future__ import annotations

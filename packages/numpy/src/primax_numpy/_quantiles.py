@@ -52,8 +52,8 @@ def _at_ranks(x: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
     """Elements of ranks, and the greatest of each row, which is NaN if any is."""
     last, shape = typeof(low).ndim - 1, typeof(low).shape
     greatest = lax.full((*shape[:-1], 1), scalar(typeof(x).shape[-1] - 1, np.int32))
-    found = lax.order_statistics(x, lax.concatenate([low, high, greatest], last))
-    first, second, third = lax.split(found, (shape[-1], shape[-1], 1), typeof(x).ndim - 1)
+    elements = lax.order_statistics(x, lax.concatenate([low, high, greatest], last))
+    first, second, third = lax.split(elements, (shape[-1], shape[-1], 1), typeof(x).ndim - 1)
     return first, second, third
 
 
