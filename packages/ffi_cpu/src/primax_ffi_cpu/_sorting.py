@@ -6,6 +6,7 @@ import math
 from typing import Any, Final
 
 import numpy as np
+
 from primax_core import lax
 
 from ._overrides import call, is_static, override

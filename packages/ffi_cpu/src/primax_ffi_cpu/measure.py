@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
+
 from primax_core import enable_x64, jit, lax
 
 from ._option import native_kernels
