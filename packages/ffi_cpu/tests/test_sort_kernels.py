@@ -1,13 +1,14 @@
-"""Sorts with the native kernels: NumPy's stable order, and bit for bit the core's results."""
+"""Sorts with the native kernels: NumPy's stable order bit for bit, and results without them."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from both_forms import FLOATS, REAL, both, dtype_of
+from both_forms import FLOATS, REAL, both, dtype_of, equal_bits
 from hypothesis import given, settings, strategies as st
 
 from primax_core import enable_x64, grad, jit, lax, vmap
@@ -126,7 +127,7 @@ def test_results_without_the_kernels_are_equal(name, shape, axis):
         )
 
     for native, plain in zip(*both(sorts, x), strict=True):
-        same(native, np.asarray(plain))
+        equal_bits(native, plain)  # XLA's conversions of bfloat16 may change the bits of NaN
 
 
 def test_unstable_sorts_order_the_keys():
@@ -177,7 +178,7 @@ def test_positions_are_not_an_operand():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(50, 60)).astype(np.float32)
     for axis in (0, 1):
-        for result, expected in zip(*both(lambda x, axis=axis: argsort(x, axis), x), strict=True):
+        for result, expected in zip(*both(partial(argsort, axis=axis), x), strict=True):
             same(result, np.asarray(expected))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from both_forms import FLOATS, REAL, both, dtype_of
@@ -21,7 +23,7 @@ def total_order(x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("shape", "axis"), [((20,), 0), ((30_001,), 0), ((7, 300), 1), ((300, 7), 0)]
+    ("shape", "axis"), [((40,), 0), ((30_001,), 0), ((7, 300), 1), ((300, 7), 0)]
 )
 @pytest.mark.parametrize("name", ["bool", *REAL, *FLOATS])
 def test_largest_elements_in_total_order(name, shape, axis):
@@ -47,9 +49,10 @@ def test_largest_elements_in_total_order(name, shape, axis):
 
 @pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "int8"])
 def test_results_without_the_kernels_are_equal(name):
-    x = elements((9, 700), dtype_of(name), "special")
+    # XLA's conversions of bfloat16 may change the bits of NaN.
+    x = elements((9, 700), dtype_of(name), "few" if name == "bfloat16" else "special")
     for k in (5, 200, 700):
-        for native, plain in zip(*both(lambda x, k=k: lax.top_k(x, k), x), strict=True):
+        for native, plain in zip(*both(partial(lax.top_k, k=k), x), strict=True):
             same(native, np.asarray(plain))
 
 
