@@ -34,6 +34,11 @@ CORE = "primax-core"
 INTERPRETERS = "primax-interpreters[export]"
 DISTRIBUTED = "primax-distributed"
 NUMPY = "primax-numpy"
+NATIVE = "primax-ffi-cpu"
+# Parts of the names of tests of operations that its kernels replace.
+OVERRIDDEN = ["sort", "top_k", "cum", "median", "quantile", "percentile", "unique", "permutation"]
+# All wheels that can be built here.
+ALL = [*EVERYTHING, *([NATIVE] if workspace.compiler() else [])]
 FFI = "primax-ffi"
 # Tools with which the tests of a wheel build projects, besides a compiler.
 BUILD_TOOLS = {FFI: ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
@@ -126,7 +131,7 @@ def pytest(
     session.run(*command, *few, *further, env={**variables, **flags}, external=True)
     if workspace.marked(OPTIMISED, args):
         # A selection after -- may hold none of them, for which pytest returns 5.
-        codes = [0, 5] if further else [0]
+        codes = [0, 5] if further or "-k" in args else [0]
         only = ["-m", OPTIMISED]
         session.run(*command, *only, *further, env=variables, external=True, success_codes=codes)
 
@@ -183,7 +188,10 @@ def tests(session: nox.Session, part: str) -> None:
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
+    if wheel.native and not workspace.compiler():
+        session.skip(f"{part} needs a C++ compiler, and none was found: install g++ or clang++")
     more = {
+        NATIVE: [NUMPY],
         workspace.distribution_name(INTERPRETERS): [INTERPRETERS],
         DISTRIBUTED: [f"{DISTRIBUTED}[checkpoint]", NUMPY],
         FFI: [f"{FFI}[numba]"],
@@ -192,6 +200,9 @@ def tests(session: nox.Session, part: str) -> None:
     # The examples in docstrings are run where the wheel was installed.
     examples = ["--doctest-modules", "--doctest-ignore-import-errors", "--pyargs", wheel.package]
     pytest(session, str(wheel.folder / "tests"), *examples)
+    if wheel.native:
+        folders = ["packages/core/tests/lax", "packages/numpy/tests"]
+        pytest(session, *folders, "-p", wheel.package, "-k", " or ".join(OVERRIDDEN))
 
 
 def integration(session: nox.Session, python: str, *folders: str, **pins: str) -> None:
@@ -199,7 +210,7 @@ def integration(session: nox.Session, python: str, *folders: str, **pins: str) -
     versions = [f"{name}=={pin}" for name, pin in pins.items()]
     install(
         session,
-        *EVERYTHING,
+        *ALL,
         python=python,
         also=[*TEST_TOOLS, "rich>=13", "mpmath>=1.3", "cloudpickle>=3", "numba>=0.60", *versions],
     )
@@ -230,11 +241,12 @@ def compare_with_newest(session: nox.Session) -> None:
     [nox.param(v, j, id=f"python{v}-jaxlib{j}") for v, j in VERSIONS],
 )
 def versions(session: nox.Session, version: str, jaxlib: str) -> None:
-    """Test the core, profiles and export on each supported pair of Python and jaxlib.
+    """Test what depends on jaxlib on each supported pair of Python and jaxlib.
 
-    The NumPy layer and what stands on it run on the newest jaxlib in the comparison with the
-    reference. ``-- --quick`` leaves out pairs of a Python and a jaxlib that others have each, and
-    of the rest runs one, which changes with each commit.
+    These are the core, profiles, export and native kernels. The NumPy layer and what stands on it
+    run on the newest jaxlib in the comparison with the reference. ``-- --quick`` leaves out pairs
+    of a Python and a jaxlib that others have each, and of the rest runs one, which changes with
+    each commit.
     """
     step = "commit"
     if QUICK in session.posargs:
@@ -242,10 +254,12 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
-    install(session, INTERPRETERS, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
+    native = [NATIVE, NUMPY] if workspace.compiler() else []
+    install(session, INTERPRETERS, *native, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
     kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else []
     pytest(session, "packages/core/tests", *kit, python=python, step=step)
-    pytest(session, *ON_JAXLIB, python=python, step=step)
+    folders = [str(workspace.wheels()[NATIVE].folder / "tests")] if native else []
+    pytest(session, *ON_JAXLIB, *folders, python=python, step=step)
 
 
 def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
@@ -313,8 +327,9 @@ def boundaries(session: nox.Session) -> None:
 @nox.session
 def typecheck(session: nox.Session) -> None:
     """Check the public surface with pyright and mypy."""
-    install(session, *EVERYTHING, also=["pyright>=1.1.400", "mypy>=1.15"])
-    session.run("python", "tools/typecheck.py", *[w.package for w in workspace.wheels().values()])
+    install(session, *ALL, also=["pyright>=1.1.400", "mypy>=1.15"])
+    wheels, _ = workspace.resolve(*ALL)
+    session.run("python", "tools/typecheck.py", *[w.package for w in wheels])
 
 
 @nox.session(reuse_venv=True)
@@ -369,7 +384,7 @@ def fuzz(session: nox.Session) -> None:
     """
     version = "3.12" if workspace.find_interpreter("3.12") else "3.11"
     python = own_environment(session, version, "fuzz")
-    install(session, *EVERYTHING, python=python)
+    install(session, *ALL, python=python)
     install_oracle(session, python)
     options = session.posargs or ["--calls", "10000"]
     command = [python, "-m", "integration_tests.fuzz", *options]

@@ -38,6 +38,8 @@ PAGES = [
     for p in [*ALL_PAGES, *READMES]
     if p.parent.name != "design" and BLOCK.search(p.read_text("utf-8"))
 ]
+# Pages about a wheel that is built only where there is a C++ compiler.
+NATIVE = (DOCS / "native_kernels.md", ROOT / "packages/ffi_cpu/README.md")
 INTRODUCTION = [p for p in PAGES if p.parent.name == "introduction"]
 AS_JAX = ("-m", "primax.as_jax")
 
@@ -101,6 +103,8 @@ def run(page: Path, code: str, folder: Path, *options: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_code_of_the_page_runs(page, tmp_path):
+    if page in NATIVE and find_spec("primax_ffi_cpu") is None:
+        pytest.skip("native kernels need the wheel primax-ffi-cpu, and a C++ compiler")
     run(page, code_of(page), tmp_path)
 
 
@@ -182,6 +186,7 @@ def test_pages_include_tutorials_and_readmes():
     names = {p.name for p in PAGES if p.parent.name == "extending"}
     assert {"primitive.md", "interpreter.md", "rules.md", "jaxprs.md"} <= names
     assert len(INTRODUCTION) >= 6
+    assert {*NATIVE} <= {*PAGES}
     wheels = {p.parent.name for p in PAGES if p in READMES}
     assert {"core", "distributed", "ffi", "interpreters", "numpy", "nn", "scipy"} <= wheels
 

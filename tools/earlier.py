@@ -26,6 +26,7 @@ from workspace import ROOT, Wheel
 SMOKE: Final = {
     "distributed": ("test_meshes.py", "test_partition_specs.py", "test_named_sharding.py"),
     "ffi": ("test_ffi_call.py", "test_ffi_arguments.py", "test_ffi_targets.py"),
+    "ffi_cpu": ("test_sort_kernels.py", "test_cumulative_kernels.py"),
     "interpreters": ("test_jet.py", "test_checkify.py", "test_explain.py"),
     "numpy": ("test_numpy_wheel.py", "test_numpy_methods.py", "test_numpy_indexing.py"),
     "nn": ("test_nn_wheel.py", "test_nn_errors.py", "test_nn_derivatives.py"),

@@ -149,6 +149,8 @@ def tracked(folder: Path) -> set[str]:
 def included(wheel: Wheel) -> set[str]:
     """Files that only the source distribution has: copies of folders outside the wheel's."""
     metadata = tomllib.loads((wheel.folder / "pyproject.toml").read_text("utf-8"))
+    if wheel.native:
+        return set()
     target = metadata["tool"]["hatch"]["build"]["targets"]["sdist"]
     return {
         f"{into}/{name}"
@@ -168,6 +170,9 @@ def check_wheel(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
     info = f"{wheel.package}-{wheel.version}.dist-info"
     expected = {f.removeprefix("src/") for f in files if f.startswith("src/")}
     expected |= {f"{info}/{n}" for n in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE")}
+    if wheel.native:
+        suffix = ".dylib" if sys.platform == "darwin" else ".so"
+        expected.add(f"{wheel.package}/lib{wheel.package}{suffix}")
     with zipfile.ZipFile(built) as archive:
         actual = {n for n in archive.namelist() if not n.endswith("/")}
     actual.discard(f"{wheel.package}/{COMMIT}")
@@ -180,8 +185,9 @@ def check_wheel(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
 def check_sdist(built: Path, wheel: Wheel, files: set[str]) -> list[str]:
     """Compares a source distribution with the tracked ``files`` of its folder."""
     folder = f"{wheel.package}-{wheel.version}/"
-    # hatchling adds the ignore file of the repository, with which it builds the same again.
-    expected = {folder + f for f in files} | {folder + "PKG-INFO", folder + ".gitignore"}
+    expected = {folder + f for f in files} | {folder + "PKG-INFO"}
+    if not wheel.native:  # hatchling adds the repository's ignore file, to build the same again
+        expected.add(folder + ".gitignore")
     with tarfile.open(built) as archive:
         actual = {m.name for m in archive.getmembers() if not m.isdir()}
     actual.discard(f"{folder}src/{wheel.package}/{COMMIT}")

@@ -20,6 +20,7 @@ CLEAN = (
     "packages/core",
     "packages/distributed",
     "packages/ffi",
+    "packages/ffi_cpu",
     "packages/interpreters",
     "packages/numpy",
     "packages/nn",

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class Wheel:
     version: str
     dependencies: tuple[str, ...]
     extras: dict[str, tuple[str, ...]]
+    native: bool = False
+    """Whether the wheel has a compiled library, and so belongs to one platform."""
 
     @property
     def name(self) -> str:
@@ -67,7 +70,8 @@ class Wheel:
     @property
     def built(self) -> Path:
         """Path of the built wheel."""
-        return DIST / f"{self.package}-{self.version}-py3-none-any.whl"
+        platform = re.sub("[-.]", "_", sysconfig.get_platform()) if self.native else "any"
+        return DIST / f"{self.package}-{self.version}-py3-none-{platform}.whl"
 
 
 @cache
@@ -75,7 +79,8 @@ def wheels() -> dict[str, Wheel]:
     """Return all wheels of the repository by distribution name."""
     by_name: dict[str, Wheel] = {}
     for path in sorted(ROOT.glob("packages/*/pyproject.toml")):
-        project = tomllib.loads(path.read_text())["project"]
+        metadata = tomllib.loads(path.read_text())
+        project = metadata["project"]
         name = distribution_name(project["name"])
         extras = project.get("optional-dependencies", {})
         by_name[name] = Wheel(
@@ -84,6 +89,7 @@ def wheels() -> dict[str, Wheel]:
             version=project["version"],
             dependencies=tuple(project.get("dependencies", ())),
             extras={extra: tuple(needs) for extra, needs in extras.items()},
+            native=metadata["build-system"]["build-backend"].startswith("scikit_build_core"),
         )
     return by_name
 
@@ -111,6 +117,12 @@ def resolve(*requirements: str) -> tuple[list[Wheel], list[str]]:
         for extra in requested_extras(requirement):
             todo.extend(wheel.extras[extra])
     return list(first_party.values()), list(third_party)
+
+
+@cache
+def compiler() -> str | None:
+    """The C++ compiler with which wheels with compiled libraries are built, or None."""
+    return shutil.which(os.environ.get("CXX") or "c++") or shutil.which("g++")
 
 
 def marked(mark: str, paths: Iterable[str]) -> bool:

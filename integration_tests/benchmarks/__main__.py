@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from . import features, loops, micro, process, report, several_devices, training
+from . import features, loops, micro, native_kernels, process, report, several_devices, training
 from .case import Case
 
 MODULES = {
@@ -30,6 +30,7 @@ MODULES = {
     "loops": loops.CASES,
     "training": training.CASES,
     "several_devices": several_devices.CASES,
+    "native_kernels": native_kernels.CASES,
 }
 
 
@@ -51,6 +52,8 @@ def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, A
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
     if module == "several_devices":
         env |= {f"{p}_NUM_CPU_DEVICES": str(several_devices.DEVICES) for p in ("JAX", "PRIMAX")}
+    if group == native_kernels.WITHOUT:
+        env["PRIMAX_NATIVE"] = "0"
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
     except subprocess.TimeoutExpired:

@@ -85,6 +85,18 @@ def _top_k(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
     return [specs[0] for _ in outs]
 
 
+@_rule("order_statistics")
+def _order_statistics(
+    specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes
+) -> list[Spec]:
+    shared = avals[1].ndim == 1  # the same ranks for all rows
+    spec = specs[0] if shared else _merged(specs)
+    _whole(spec, [avals[0].ndim - 1], "its elements are selected by rank")
+    if shared:
+        _whole(specs[1], [0], "it has the ranks of each row")
+    return [spec]
+
+
 @_rule("argmax", "argmin")
 def _argmax(specs: Specs, avals: Avals, outs: Avals, params: Params, sizes: Sizes) -> list[Spec]:
     return [tuple([s for i, s in enumerate(specs[0]) if i not in params["axes"]])]

@@ -2,4 +2,4 @@
 
 from primax_core.extend import requires
 
-requires("primax-nn", since=(1, 4))
+requires("primax-nn", since=(1, 5))

@@ -2,4 +2,4 @@
 
 from primax_core.extend import requires
 
-requires("primax-numpy", since=(1, 4))
+requires("primax-numpy", since=(1, 5))

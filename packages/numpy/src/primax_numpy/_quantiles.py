@@ -43,9 +43,18 @@ def _laid_out(out: Any, axes: tuple[int, ...], rank: int, keepdims: bool, single
     return out
 
 
-def _sorted_rows(a: Any, axes: tuple[int, ...], dtype: Any) -> Any:
+def _wide_rows(a: Any, axes: tuple[int, ...], dtype: Any) -> Any:
     # Conversion to 32 bits preserves the order of narrow floats. Interpolation needs the precision.
-    return lax.sort(_rows(lax.convert_element_type(a, wide_of(dtype)), axes))
+    return _rows(lax.convert_element_type(a, wide_of(dtype)), axes)
+
+
+def _at_ranks(x: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """Elements of ranks, and the greatest of each row, which is NaN if any is."""
+    last, shape = typeof(low).ndim - 1, typeof(low).shape
+    greatest = lax.full((*shape[:-1], 1), scalar(typeof(x).shape[-1] - 1, np.int32))
+    elements = lax.order_statistics(x, lax.concatenate([low, high, greatest], last))
+    first, second, third = lax.split(elements, (shape[-1], shape[-1], 1), typeof(x).ndim - 1)
+    return first, second, third
 
 
 def _with_nan(out: Any, x: Any) -> Any:
@@ -59,19 +68,18 @@ def _with_nan(out: Any, x: Any) -> Any:
 @compiled("axes", "dtype", "keepdims", "single")
 def _quantile_at(a, i, w, *, axes, dtype, keepdims, single):
     """Quantiles at precomputed indices."""
-    x = _sorted_rows(a, axes, dtype)
+    x = _wide_rows(a, axes, dtype)
     last = scalar(typeof(x).shape[-1] - 1, np.int32)
-    low = at_places(x, i)
-    high = at_places(x, lax.min(lax.add(i, scalar(1, np.int32)), last))
+    low, high, greatest = _at_ranks(x, i, lax.min(lax.add(i, scalar(1, np.int32)), last))
     w = repeated(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
-    out = lax.convert_element_type(_with_nan(between(low, high, w), x), dtype)
+    out = lax.convert_element_type(_with_nan(between(low, high, w), greatest), dtype)
     return _laid_out(out, axes, typeof(a).ndim, keepdims, single)
 
 
 @compiled("axes", "dtype", "keepdims", "method", "percent", "skip_nan")
 def _quantile(a, q, *, axes, dtype, keepdims, method, percent, skip_nan):
     """Quantiles whose indices are computed from traced levels."""
-    x = _sorted_rows(a, axes, dtype)
+    x = _wide_rows(a, axes, dtype)
     rows = typeof(x).shape[:-1]
     kind = dtypes.f64 if dtypes.f64 in (typeof(q).dtype, typeof(x).dtype) else dtypes.f32
     single = not typeof(q).ndim
@@ -89,10 +97,10 @@ def _quantile(a, q, *, axes, dtype, keepdims, method, percent, skip_nan):
     else:
         i, w = traced_places(q, lax.full_like(q, n), method)
         last = lax.full_like(i, n - 1)
-    low, high = at_places(x, i), at_places(x, lax.min(lax.add(i, lax.full_like(i, 1)), last))
+    low, high, greatest = _at_ranks(x, i, lax.min(lax.add(i, lax.full_like(i, 1)), last))
     w = repeated(lax.convert_element_type(w, typeof(x).dtype), typeof(low).shape)
     out = between(low, high, w)
-    out = out if skip_nan else _with_nan(out, x)
+    out = out if skip_nan else _with_nan(out, greatest)
     return _laid_out(lax.convert_element_type(out, dtype), axes, typeof(a).ndim, keepdims, single)
 
 
@@ -337,11 +345,16 @@ def nanpercentile(
 
 @compiled("axes", "dtype", "keepdims")
 def _median(a, *, axes, dtype, keepdims):
-    x = _sorted_rows(a, axes, dtype)
+    x = _wide_rows(a, axes, dtype)
     n, last = typeof(x).shape[-1], typeof(x).ndim - 1
-    low = lax.slice_in_dim(x, (n - 1) // 2, (n - 1) // 2 + 1, axis=last)
+    if is_static((n,)) and n < 2**31:
+        ranks = np.array([(n - 1) // 2, n // 2, n - 1], np.int32)
+        x, first, second = lax.order_statistics(x, ranks), 0, 1
+    else:
+        x, first, second = lax.sort(x), (n - 1) // 2, n // 2
+    low = lax.slice_in_dim(x, first, first + 1, axis=last)
     if not is_static((n,)) or n % 2 == 0:  # for odd n the mean is the middle element
-        high = lax.slice_in_dim(x, n // 2, n // 2 + 1, axis=last)
+        high = lax.slice_in_dim(x, second, second + 1, axis=last)
         half = lax.full_like(low, 0.5)
         low = lax.add(lax.mul(low, half), lax.mul(high, half))
     out = lax.convert_element_type(_with_nan(low, x), dtype)

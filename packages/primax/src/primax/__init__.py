@@ -109,6 +109,7 @@ from primax_core.extend import register_internal_path as _register
 from . import _array_methods as _array_methods
 from . import _core_attributes as _core_attributes
 from . import _modules as _modules
+from . import _native_kernels as _native_kernels
 from . import _several_devices as _several_devices
 from ._hosts import host_count as host_count
 from ._hosts import host_id as host_id
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
     from primax_distributed import shard_map as shard_map
     from primax_distributed import smap as smap
     from primax_core import monitoring as monitoring
+    from primax_ffi_cpu import native_kernels as native_kernels
     from primax_core import new_ref as new_ref
     from primax_core import pure_callback as pure_callback
     from primax_core import ref as ref
@@ -174,6 +176,7 @@ _LAZY = (
     "monitoring",
     "ref",
 )
+_OF_WHEELS = {"explain": "primax_interpreters", "native_kernels": "primax_ffi_cpu"}
 _OF_CORE = (
     "CompilerEffortLevel",
     "Ref",
@@ -190,11 +193,11 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
-    if name == "explain":
+    if name in _OF_WHEELS:
         from ._wheels import wheel
 
-        package = "primax_interpreters"
-        value = globals()[name] = wheel(package, _modules.EXTRAS[package]).explain
+        package = _OF_WHEELS[name]
+        value = globals()[name] = getattr(wheel(package, _modules.EXTRAS[package]), name)
         return value
     if name in _OF_CORE:
         import primax_core
@@ -209,7 +212,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     names = _several_devices.OF_ROOT if _several_devices.is_installed() else ()
-    return sorted({*globals(), *_LAZY, *_OF_CORE, *names, "explain"})
+    return sorted({*globals(), *_LAZY, *_OF_CORE, *names, *_OF_WHEELS})
 
 
 _register(__path__[0])

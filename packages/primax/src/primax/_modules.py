@@ -87,6 +87,7 @@ EXTENSION_API: Final = (
 EXTRAS: Final = {
     "primax_distributed": "distributed",
     "primax_ffi": "ffi",
+    "primax_ffi_cpu": "native",
     "primax_interpreters": "interpreters",
     "primax_nn": "nn",
     "primax_numpy": "numpy",

@@ -108,7 +108,7 @@ def _form_of(prim: Primitive, avals: list[Any], params: dict[str, Any]) -> Lower
 
     jaxpr = stage(run, avals, DebugInfo("axis_rules", prim.name))
     sdy()
-    module = lower_module(jaxpr, prim.name, "cpu", keep_unused=True).module
+    module = lower_module(jaxpr, prim.name, "cpu", keep_unused=True, portable=True).module
     with context:
         passes = "builtin.module(func.func(sdy-populate-op-sharding-rules))"
         PassManager.parse(passes, context).run(module.operation)

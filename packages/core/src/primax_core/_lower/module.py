@@ -64,14 +64,15 @@ class LoweringContext:
       sharding: the placement of the executable, if it is known.
       axes: the mesh of the current manual region, a ``MeshAxes``; ``None`` outside of one.
       symbolic: the jaxpr has symbolic dimensions (see ``_lower.shaped``).
+      portable: the module may be compiled by another process, or is read and not compiled.
       body, bodies: the current jaxpr and all lowered ones, for :mod:`_lower.locations`.
     """
 
     __slots__ = (
         "module", "platform", "in_avals", "out_avals", "platform_kinds", "functions",
         "names", "callbacks", "inspections", "partitioned", "needs", "eqn", "num_partitions",
-        "hoisted", "broadcasts", "token", "mark", "sharding", "symbolic", "axes", "body", "bodies",
-        "_rules", "_inlined",
+        "hoisted", "broadcasts", "token", "mark", "sharding", "symbolic", "portable", "axes",
+        "body", "bodies", "_rules", "_inlined",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +93,7 @@ class LoweringContext:
         self.token: ir.Value | None = None
         self.mark: Callable[[Any], str] | None = None
         self.symbolic = False
+        self.portable = False
         self.axes: Any = None
         self.body: Body | None = None
         self.bodies: list[Body] = []
@@ -106,6 +108,18 @@ class LoweringContext:
     def scope(self) -> tuple[str, ...]:
         """The named scopes of the current equation, including those of enclosing equations."""
         return () if self.body is None else self.body.scope
+
+    @property
+    def allows_native_calls(self) -> bool:
+        """True if the current operation may become a call of a native function.
+
+        It is false in exported modules, which other processes compile, and where XLA divides the
+        operation among devices, because XLA does not divide a custom call. A rule for which the
+        native function is optional asks this; one that has no other form need not.
+        """
+        if self.portable:
+            return False
+        return self.num_partitions == 1 or (self.axes is not None and not self.axes.free)
 
     def inspect_sharding(self, value: ir.Value, callback: Callable[[Any], None]) -> None:
         """Call a function with the sharding of a value, when the module is complete.
@@ -477,11 +491,15 @@ def lower_module(
     formats: Any = None,
     mark: Callable[[Any], str] | None = None,
     shardings: ExecutableShardings | None = None,
+    portable: bool = False,
 ) -> LoweredModule:
     """A StableHLO module whose ``main`` is the jaxpr.
 
     Arrays among the constants become leading arguments, so that they are not copied into the
     executable.
+
+    Args:
+      portable: native functions are not called where XLA has operations of its own.
     """
     if shardings is not None:
         sharding = shardings.everywhere
@@ -498,6 +516,7 @@ def lower_module(
         )
         ctx = LoweringContext(module, platform, num_partitions, sharding)
         ctx.mark = mark
+        ctx.portable = portable
         ctx.in_avals = ctx.out_avals = ctx.eqn = None
         ctx.names.add("main")
         symbolic = has_symbolic_dims(jaxpr)

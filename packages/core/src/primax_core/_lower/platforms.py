@@ -197,6 +197,7 @@ def lower_for(
             else LoweringContext(module, platforms[0], count, everywhere)
         )
         for single in [ctx, *getattr(ctx, "single", ())]:
+            single.portable = True
             single.in_avals = single.out_avals = single.eqn = None
             single._rules.update(overrides or {})
         ctx.names.add("main")

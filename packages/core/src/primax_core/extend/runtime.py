@@ -106,9 +106,9 @@ def define_option(
       name: the name in ``config.update(name, value)`` and, in upper case, in the environment
         variable ``PRIMAX_<NAME>``.
       kind: ``bool``, ``int``, ``float``, ``str``, or ``object`` for any hashable value.
-      scope: ``"trace"`` if the value changes traced jaxprs, ``"dispatch"`` if it changes only how
-        they are executed, ``"none"`` if it is read where it is used. Caches of jaxprs and
-        executables tell values of the first two apart.
+      scope: ``"trace"`` if the value changes traced jaxprs or their lowering, ``"dispatch"`` if it
+        changes only how they are executed, ``"none"`` if it is read where it is used. Caches of
+        jaxprs and executables distinguish values of the first two.
       doc: a description.
       choices: the accepted strings.
       optional: accept ``None``.

@@ -372,6 +372,8 @@ if TYPE_CHECKING:
     from .incomplete_gamma import random_gamma_grad as random_gamma_grad
     from .polynomials import polynomial as polynomial
     from .polynomials import polynomial_p as polynomial_p
+    from .rank_selection import order_statistics as order_statistics
+    from .rank_selection import order_statistics_p as order_statistics_p
     from .ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
     from .ragged import ragged_dot as ragged_dot
     from .ragged import ragged_dot_general as ragged_dot_general
@@ -492,6 +494,10 @@ _MODULES = {
     "polynomials": (
         "polynomial",
         "polynomial_p",
+    ),
+    "rank_selection": (
+        "order_statistics",
+        "order_statistics_p",
     ),
     "ragged": (
         "RaggedDotDimensionNumbers",

@@ -1,0 +1,10 @@
+"""Programs with rules of this package keep their links in the cache on disk.
+
+The package imports this module before those with rules. Its files, the library among them, join
+the keys of the cache.
+"""
+
+from primax_core.extend.lowering import trusted_rules
+
+assert __package__ is not None
+trusted_rules(__package__)
