@@ -27,6 +27,7 @@ RESULT = S((2, 3), F32)
         ("f", RESULT, {"output_layouts": (0, 0)}, r"result 0 of 'f' is \(0, 0\), but it is to con"),
         ("f", RESULT, {"output_layouts": 3}, "layouts of the results of 'f' are 3"),
         ("f", [RESULT], {"output_layouts": (0, 1)}, r"outputs \(1\) must equal .* layouts \(2\)"),
+        ("f", S((-1, 3), F32), {}, r"result 0 of 'f' has the shape \(-1, 3\), but -1 is not"),
         ("f", RESULT, {"output_layouts": Layout((1, 0), ((2, 2),))}, "has tiles: leave tiling out"),
     ],
 )  # fmt: skip
@@ -40,6 +41,9 @@ def test_options(name, result, options, message):
     [
         ({"input_layouts": []}, r"input arguments \(1\) must equal .* input layouts \(0\), in the"),
         ({"input_layouts": [3]}, "operand 0 of 'f' is 3, but a layout is a sequence of axes"),
+        ({"input_layouts": [(0.5, 1)]}, r"is \(0.5, 1\), but a layout is a sequence of axes"),
+        ({"input_output_aliases": "ab"}, "aliases of 'f' is 'ab', but it is to be a dictionary"),
+        ({"input_output_aliases": {0: 0.5}}, r"is \{0: 0.5\}, but it is to be a dictionary"),
         ({"input_layouts": [(0, 1, 2)]}, "each of the 2 axes once, slowest first; row-major is"),
         ({"input_output_aliases": {0: 1}}, "{0: 1}, but there is no result 1 among"),
         ({"input_output_aliases": {-1: 0}}, "{-1: 0}, but there is no operand -1"),
@@ -89,7 +93,7 @@ def test_attributes_of_earlier_interfaces():
 
 
 def test_operands():
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="operand 0 of 'f' is a dict, but native functions take"):
         ffi_call("f", RESULT)({"a": X})
     with pytest.raises(TypeError, match=r"operand 0 of 'f' is .* contents of a reference"):
         ffi_call("f", RESULT)(new_ref(X))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ffi_library import registered
+from ffi_library import library, registered
 
 from primax_core import ShapeDtypeStruct as S, device_put, devices, jit, lax, make_jaxpr, vmap
 from primax_core.extend.runtime import TiledSharding, Tiling
-from primax_ffi import Signature, ffi_call
+from primax_ffi import Signature, ffi_call, register_ffi_target
 
 F32 = np.dtype(np.float32)
 X = np.arange(24, dtype=np.float32).reshape(8, 3)
@@ -155,3 +155,23 @@ def test_calls_that_cannot_be_divided():
     assert "v0 b" not in str(make_jaxpr(call)(X))
     with pytest.raises(ValueError, match="use vmap_method='expand_dims' or 'broadcast_all'"):
         make_jaxpr(vmap(two, (0, None)))(np.stack([X, X]), X)
+
+
+@pytest.mark.parametrize(
+    ("signature", "partition", "message"),
+    [
+        ("f32[b n], f32[b n] -> f32[b n]", "b _, _ _ -> b _", "has b for axis 0 of operand 0 and _ "
+         "for axis 0 of operand 1, but both have the size b in the signature"),
+        ("f32[... n], f32[... n] -> f32[... n]", "_ _, a _ -> a _", r"both have the size \.\.\."),
+        ("f32[8 n], f32[] -> f32[8 n]", "b _,  -> b _", "divides axis 0 of operand 0, which "
+         "has the size 8"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_the_signature(signature, partition, message):
+    """Such parts would be read as arrays of other sizes, beyond their end."""
+    name = f"acme_parts_{len(message)}"
+    register_ffi_target(name, library().acme_scale, signature=signature)
+    with pytest.raises(ValueError, match=message):
+        ffi_call(name, partition=partition)(
+            X, X if "b n" in signature or "..." in signature else 1.0
+        )

@@ -186,3 +186,41 @@ def test_registration_with_a_text():
     assert len(ffi_call("acme_texts_two")(X, X[0])) == 2
     with pytest.raises(ValueError, match="is registered with another signature"):
         register_ffi_target("acme_texts_two", handler, signature="f32[n] -> f32[n]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "032[n] -> f32[n]",
+        "a[n] -> f32[n]",
+        "timedelta64[n] -> f32[n]",
+        "f32[²] -> f32[²]",
+        "f32[٣] -> f32[٣]",
+        f"f32[{2**63}] -> f32[{2**63}]",
+    ],
+)
+def test_numbers_that_are_none(text):
+    with pytest.raises(ValueError, match=r"signature: .*\n"):
+        register_ffi_target("acme_number", library().acme_scale, signature=text)
+
+
+def test_mutated_texts():
+    """A text is a signature, or a ``ValueError`` says what is wrong."""
+    random = np.random.default_rng(0)
+    texts = [
+        "// primax: f(f32[b n], f32[n]; eps: f32, axes: i64[] -> f32[b n], aliases {0: 0}",
+        "/* primax: f(T[... n],\n *  i32[4];) -> [T[... n], f32] */\n/// primax: g() -> []\n",
+    ]
+    marks = " \t\n\r[](){},;:->.*/_09abfT²٣\0\x85\u2028"
+    errors = 0
+    for i in range(1000):
+        text = texts[i % 2]
+        for _ in range(random.integers(1, 5)):
+            start, stop = sorted(random.integers(0, len(text), 2).tolist())
+            new = [text[start:stop] * 2, marks[random.integers(len(marks))], ""][random.integers(3)]
+            text = text[:start] + new + text[stop if random.integers(2) else start + 1 :]
+        try:
+            declared_signatures("// primax: h(f32) -> f32\n" + text)
+        except ValueError:
+            errors += 1
+    assert 500 < errors < 1000

@@ -104,7 +104,7 @@ def test_attributes_have_the_types_of_the_signature():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"more": 1}, TypeError, r"has the attributes \['more'\]. The signature is"),
+        ({"more": 1}, TypeError, r"has the attributes \['more'\]. The attributes of the"),
         ({"i": None}, TypeError, r"'i' of 'acme_signed_attributes' is None \(NoneType\)"),
         ({"i": 1.5}, TypeError, "is 1.5 .float., but the signature has i64"),
         ({"narrow": 2**31}, OverflowError, "is 2147483648, but the signature has i32"),
@@ -114,7 +114,8 @@ def test_attributes_have_the_types_of_the_signature():
         ({"text": 3}, TypeError, "but the signature has str"),
         ({"axes": np.int32([1])}, TypeError, "of dtype int32., but the signature has i64"),
         ({"axes": [1.5]}, TypeError, "is 1.5 .float., but the signature has i64"),
-        ({"axes": [[1]]}, TypeError, r"but the signature has i64\[\]"),
+        ({"axes": [[1]]}, TypeError, "of values that are not numbers: element 0 is a list"),
+        ({"axes": np.int64([[1]])}, TypeError, r"but the signature has i64\[\]"),
         ({"inner": 3}, TypeError, "but the signature has dict"),
         ({"x": True}, TypeError, "is True .bool., but the signature has f64"),
     ],
@@ -182,3 +183,39 @@ def test_results_that_differ_from_the_signature():
         ffi_call("acme_signed_scale", S((3,), F32))(X, by=1, fail="")
     with pytest.raises(ValueError, match="None at position 0, which has no shape"):
         ffi_call("acme_unsigned")
+
+
+def test_numbers_that_do_not_fit():
+    call = ffi_call("acme_signed_scale")
+    for by, text in (
+        (1e300, "1e\\+300"),
+        (-1e39, "-1e\\+39"),
+        (10**400, "an integer of 1329 bits"),
+    ):
+        with pytest.raises(OverflowError, match=f"'by' .* is {text}, but the signature has f32"):
+            call(X, by=by, fail="")
+    assert np.isinf(np.asarray(call(X, by=float("inf"), fail=""))[1]).all()
+
+
+def test_traced_attributes_and_sequences_of_others():
+    signature = Signature([], "f32[1]", {"by": "f32", "of": "f32[]"})
+    by = {"by": 1, "of": [1]}
+    with pytest.raises(TypeError, match=r"'by' of 'f' is a traced value.*static_argnames"):
+        jit(lambda x: signature.attributes("f", {**by, "by": x}))(1.0)
+    with pytest.raises(TypeError, match="element 1 of attribute 'of' of 'f' is a traced value"):
+        jit(lambda x: signature.attributes("f", {**by, "of": [1, x]}))(1.0)
+    with pytest.raises(TypeError, match="'of' of 'f' is a traced value"):
+        jit(lambda x: signature.attributes("f", {**by, "of": x}))(np.ones(3, F32))
+    with pytest.raises(TypeError, match="element 0 is a list"):
+        signature.attributes("f", {**by, "of": [[1.0], 2]})
+    with pytest.raises(TypeError, match="attributes of the signature are by: f32, of: f32\\[\\]"):
+        signature.attributes("f", {**by, "off": 1})
+
+
+def test_operands_that_are_no_arrays():
+    call = ffi_call("acme_signed_scale")
+    for value, kind in (([1.0], "list"), ({"a": X}, "dict"), (None, "NoneType"), ("a", "str")):
+        with pytest.raises(TypeError, match=f"operand 0 of 'acme_signed_scale' is a {kind}, but"):
+            call(value, by=1, fail="")
+    with pytest.raises(TypeError, match=r"call has 2\. .* Attributes are keyword arguments: by="):
+        call(X, X)

@@ -267,3 +267,22 @@ def test_errors_of_handlers_in_compiled_functions():
     call = ffi_call("acme_scale", S((2,), F32))
     with pytest.raises(JaxRuntimeError, match="pivot of column 3"):
         jit(lambda x: call(x, by=np.float32(1), fail="error"))(np.ones(2, F32)).block_until_ready()
+
+
+def test_arguments_of_load_library(tmp_path):
+    for symbols in (3, [3], {"a": 3}, {"a": {"execute": None}}):
+        with pytest.raises(TypeError, match=r"contain .*, but they are names of functions"):
+            load_library(path(), symbols)
+    with pytest.raises(TypeError, match="takes the path of a shared library, not None"):
+        load_library(None, ["acme_scale"])
+    with pytest.raises(FileNotFoundError, match="there is no shared library"):
+        load_library(tmp_path, ["acme_scale"])
+    with pytest.raises(
+        FileNotFoundError, match=r"'k\.h', but there is no such file, and no '.*k\.h'"
+    ):
+        load_library(path(), signatures="k.h")
+    (tmp_path / "k.h").write_bytes(b"// primax: \xff")
+    with pytest.raises(ValueError, match=r"k\.h with signatures is not a text in UTF-8"):
+        load_library(path(), signatures=tmp_path / "k.h")
+    with pytest.raises(TypeError, match="traits of 'acme_t' is 'x', not a number"):
+        register_ffi_target("acme_t", library().acme_scale, traits="x")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import importlib.util
 import inspect
+import pickle
 import threading
 import time
 from typing import Any
@@ -342,7 +345,7 @@ def test_python_runs_meanwhile():
 
 
 def two(x, y):
-    pass
+    y[:] = x
 
 
 @pytest.mark.parametrize(
@@ -374,8 +377,9 @@ def test_functions_that_do_not_fit(signature, function, text):
     ("options", "text"),
     [
         ({"vmap_method": "legacy_vectorized"}, "does not work for functions that numba compiles"),
-        ({"vmap_method": "fast"}, "is unknown to"),
+        ({"vmap_method": "fast"}, "it is one of"),
         ({"error_model": "c"}, "it is 'python' or 'numpy'"),
+        ({"name": ""}, "is a printable text, not ''"),
         ({"name": 3}, "is a printable text, not 3"),
         ({"partition": "batch", "has_side_effect": True}, "leave one of them out"),
     ],
@@ -389,9 +393,10 @@ def test_functions_that_numba_cannot_compile():
     import numba
 
     def into_operand(x, y):
-        x[0] = 1
+        x[0] = y[0]
 
     def with_result(x, y):
+        y[0] = 1
         return x
 
     for function, kind, text in (
@@ -448,7 +453,7 @@ def test_operands_that_do_not_fit():
     ):
         with pytest.raises(TypeError, match=text):
             scaled(*args, **attributes)
-    with pytest.raises(TypeError, match=r"'by' .* but the signature has f32"):
+    with pytest.raises(TypeError, match=r"'by' .* is a traced value .*, but attributes"):
         jit(lambda by: scaled(X, ROW, by=by))(2.0)
 
 
@@ -500,3 +505,131 @@ def test_executables_on_disk(tmp_path):
     assert run(PROGRAM.replace("OFFSET", "1"), library=False, **env).splitlines() == [
         "[4.0, 7.0]", "1",
     ]  # fmt: skip
+
+
+# Mistakes of newcomers
+
+
+def test_results_that_are_not_written():
+    def rebound(x, y):
+        y = x * 2  # noqa: F841
+
+    def one_of_two(x, y, z):
+        y[0] = x[0]
+
+    def view(x, y):
+        y = y[::-1]
+        y[:] = x
+
+    def by_another(x, y):
+        _copy(x, y)
+
+    for function, signature, name in (
+        (rebound, "f32[n] -> f32[n]", "y"),
+        (one_of_two, "f32[n] -> f32[n], f32[n]", "z"),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"does not write the result '{name}'\. .*{name}\[i\] ="
+        ):
+            native_function(signature)(function)
+    assert rows(native_function("f32[n] -> f32[n]")(view)(ROW)) == [3, 2, 1]
+    assert rows(native_function("f32[n] -> f32[n]")(by_another)(ROW)) == [1, 2, 3]
+    native_function("f32[n] -> f32[n]", has_side_effect=True)(rebound)
+    native_function("f32[n] -> f32[n], aliases {0: 0}")(rebound)
+
+
+def _copy(x, y):
+    y[:] = x
+
+
+if importlib.util.find_spec("numba"):
+    import numba
+
+    _copy = numba.njit(_copy)
+
+
+def test_functions_that_are_no_loops():
+    async def coroutine(x, y):
+        y[0] = x[0]
+
+    def generator(x, y):
+        y[0] = x[0]
+        yield
+
+    for function in (coroutine, generator):
+        with pytest.raises(TypeError, match="is a coroutine or a generator: remove async and"):
+            native_function("f32[n] -> f32[n]")(function)
+
+
+def test_options_are_checked_where_they_are_written():
+    for method in (3, "auto", ["sequential"]):
+        with pytest.raises((TypeError, ValueError), match=r"vmap_method is .*: it is one of"):
+            native_function("f32[n] -> f32[n]", vmap_method=method)
+    with pytest.raises(ValueError, match="'legacy_vectorized' does not work for"):
+        native_function("f32[n] -> f32[n]", vmap_method="legacy_vectorized")
+
+    def add(x, y, by="s"):
+        y[:] = x + by
+
+    with pytest.raises(TypeError, match=r"the default of 'by' of the native function .* is 's'"):
+        native_function("f32[n]; by: f32 -> f32[n]")(add)
+    named = native_function("f32[n] -> f32[n]", name="acme_named_once")
+    named(lambda x, y: _copy(x, y))
+    with pytest.raises(ValueError, match="choose another name; a function that is defined again"):
+        named(lambda x, y: _copy(x, y))
+
+
+def test_operands_that_are_no_arrays():
+    for value, kind in (([1.0], "list"), ("a", "str"), (None, "NoneType")):
+        for call in (multiplied, lambda x, by: vmap(lambda w: multiplied(x, by=by))(ROW)):
+            with pytest.raises(TypeError, match=rf"operand 0 of '.*multiplied' is a {kind}, but"):
+                call(value, by=2.0)
+
+
+def test_an_attribute_named_self():
+    @native_function("f32[n]; self: f32 -> f32[n]")
+    def shifted(x, y, self):
+        y[:] = x + self
+
+    assert rows(shifted(ROW, self=1.0)) == [2, 3, 4]
+
+
+def test_copies_and_pickles():
+    assert (
+        copy.copy(scaled) is copy.deepcopy(scaled) is pickle.loads(pickle.dumps(scaled)) is scaled
+    )
+
+
+def test_an_exception_without_a_text():
+    with pytest.raises(
+        JaxRuntimeError, match=r"_fails' raised _NoText: \(its text raised RuntimeErr"
+    ):
+        np.asarray(native_function("f32[n] -> f32[n]")(_fails)(ROW))
+
+
+class _NoText(Exception):
+    def __str__(self):
+        raise RuntimeError("none")
+
+
+def _fails(x, y):
+    y[0] = 0
+    raise _NoText
+
+
+def test_numba_that_does_not_compile():
+    run(
+        """
+        import numpy as np, pytest
+        from primax_ffi import native_function
+
+        @native_function("f32[n] -> f32[n]")
+        def copied(x, y):
+            y[:] = x
+
+        with pytest.raises(RuntimeError, match="NUMBA_DISABLE_JIT is set: unset it"):
+            copied(np.ones(3, np.float32))
+        """,
+        library=False,
+        NUMBA_DISABLE_JIT="1",
+    )

@@ -93,15 +93,16 @@ def test_files(language, tmp_path, capsys):
         assert (folder / path).exists(), path
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_project_is_built_installed_and_tested(language, tmp_path):
+@pytest.mark.parametrize(("language", "name"), [("cpp", "install"), ("rust", "fn")])
+def test_the_project_is_built_installed_and_tested(language, name, tmp_path):
+    """The names are reserved by CMake and Rust, but not by Python."""
     check_tools(language)
-    folder, target = tmp_path / "fastnorm", tmp_path / "installed"
+    folder, target = tmp_path / name, tmp_path / "installed"
     options = ["--into", str(tmp_path), "--language", language]
-    python("-m", "primax_ffi", "new", "fastnorm", *options, cwd=tmp_path)
+    python("-m", "primax_ffi", "new", name, *options, cwd=tmp_path)
     install = ["pip", "install", "--no-index", "--no-build-isolation", "--no-deps"]
     python("-m", *install, "--target", str(target), str(folder), cwd=tmp_path)
-    (info,) = target.glob("fastnorm-*.dist-info")
+    (info,) = target.glob(f"{name}-*.dist-info")
     assert re.search(r"^Tag: py3-none-(?!any)\w+$", (info / "WHEEL").read_text(), re.MULTILINE)
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder, path=target)
     assert re.search(r"^1[0-9] passed", done, re.MULTILINE), done

@@ -6,7 +6,7 @@ function. A :class:`Frozen` attribute equals only those that arrive alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -86,11 +86,7 @@ def frozen(value: Any, what: str) -> Frozen:
         return Frozen(dtype, ("dtype", dtype.name))
     if isinstance(value, Mapping):
         return _dictionary(value, what)
-    if isinstance(value, Tracer):
-        raise TypeError(
-            f"{what} is a traced value ({typeof(value)}), but attributes are part of the program: "
-            "pass it as an operand, or as a Python number"
-        )
+    check_not_traced(value, what)
     if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
         return _array(value, what)
     raise TypeError(
@@ -110,10 +106,8 @@ def _dictionary(value: Mapping[Any, Any], what: str) -> Frozen:
 
 
 def _array(value: Any, what: str) -> Frozen:
-    if isinstance(value, (list, tuple)) and not all(
-        isinstance(x, (bool, int, float, np.bool_, np.number)) for x in value
-    ):
-        raise TypeError(f"{what} is a sequence of values that are not numbers")
+    if isinstance(value, (list, tuple)):
+        check_numbers(value, what)
     array = np.array(value, int if isinstance(value, (list, tuple)) and not value else None)
     if array.ndim == 0:
         return frozen(array[()], what)
@@ -126,6 +120,26 @@ def _array(value: Any, what: str) -> Frozen:
         _check_dtype(array.dtype, what, "an array")
     array.flags.writeable = False
     return Frozen(array, ("array", array.dtype.name, array.tobytes()))
+
+
+def check_not_traced(value: Any, what: str) -> None:
+    """Raise an error for a value that a program computes."""
+    if isinstance(value, Tracer):
+        raise TypeError(
+            f"{what} is a traced value ({typeof(value)}), but attributes are part of the program: "
+            "pass it as an operand, or as a number (an argument of jit with static_argnames)"
+        )
+
+
+def check_numbers(values: Sequence[Any], what: str) -> None:
+    """Raise an error for a sequence that does not contain numbers alone."""
+    for i, x in enumerate(values):
+        check_not_traced(x, f"element {i} of {what}")
+        if not isinstance(x, (bool, int, float, np.bool_, np.number)):
+            raise TypeError(
+                f"{what} is a sequence of values that are not numbers: element {i} is a "
+                f"{type(x).__name__}"
+            )
 
 
 def _check_dtype(dtype: np.dtype, what: str, kind: str) -> None:

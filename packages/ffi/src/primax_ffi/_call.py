@@ -86,7 +86,7 @@ def ffi_call(
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     _check_name(target_name)
-    _check_method(vmap_method)
+    check_method(vmap_method)
     _check_version(target_name, custom_call_api_version, legacy_backend_config)
     signature = signature_of(target_name)
     results, several = None, signature is not None and signature.several
@@ -116,7 +116,7 @@ def ffi_call(
 
     @api_boundary
     def call(*args: Any, **attributes: Any) -> Any:
-        operands = [as_result(x) for x in args]
+        operands = [operand(target_name, i, x) for i, x in enumerate(args)]
         if attributes and custom_call_api_version != _TYPED:
             raise ValueError(
                 f"{target_name!r} is called with the attributes {sorted(attributes)} and "
@@ -129,6 +129,24 @@ def ffi_call(
         return list(outs) if several else outs[0]
 
     return call
+
+
+def operand(target: str, i: int, value: Any) -> Any:
+    """An operand of a call.
+
+    Raises:
+      TypeError: if it is no array.
+    """
+    try:
+        result = as_result(value)
+        typeof(result)
+        return result
+    except TypeError:
+        raise TypeError(
+            f"operand {i} of {target!r} is a {type(value).__name__}, but native functions take "
+            "arrays of numbers: convert it with np.asarray, or pass the arrays that it contains "
+            "one by one"
+        ) from None
 
 
 class _Parts(NamedTuple):
@@ -185,7 +203,8 @@ def _check_name(target: Any) -> None:
         raise TypeError(f"the name of a native function is a text, not {target!r}")
 
 
-def _check_method(method: Any) -> None:
+def check_method(method: Any) -> None:
+    """Raise an error for a value that is no ``vmap_method``."""
     if method is not None and not callable(method) and method not in METHODS:
         raise ValueError(
             f"vmap_method is {method!r}: it is one of {[*METHODS, None]}, or a function "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dis
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -14,11 +15,10 @@ from primax_core.extend import summarize_function
 from primax_core.extend.runtime import api_boundary, library_function, new_lock
 
 from . import _call_frame as frames
-from ._call import ffi_call
+from ._call import check_method, ffi_call, operand
 from ._signature_text import as_signature
-from ._signatures import ArrayType, Signature
+from ._signatures import ArrayType, Signature, converted
 from ._targets import pycapsule, register_ffi_target
-from ._vmapping import METHODS
 
 _METHODS: Final = ("expand_dims", "broadcast_all", "sequential", "sequential_unrolled")
 
@@ -75,8 +75,8 @@ def native_function(
       the function's defaults apply to them.
 
     Raises:
-      TypeError, ValueError: if the function's parameters do not fit the signature; while tracing,
-        if a call does not.
+      TypeError, ValueError: if the function's parameters do not fit the signature, or it never
+        uses a result; while tracing, if a call does not fit.
       ImportError: at the first call, if numba is not installed.
       JaxRuntimeError: where a result is used, if the function raised an exception.
 
@@ -103,11 +103,11 @@ def native_function(
     }
     if error_model not in ("python", "numpy"):
         raise ValueError(f"error_model is {error_model!r}: it is 'python' or 'numpy'")
+    check_method(vmap_method)
     if isinstance(vmap_method, str) and vmap_method not in _METHODS:
-        known = "does not work for" if vmap_method in METHODS else "is unknown to"
         raise ValueError(
-            f"vmap_method={vmap_method!r} {known} functions that numba compiles: choose one of "
-            f"{[*_METHODS, None]}, or a function"
+            f"vmap_method={vmap_method!r} does not work for functions that numba compiles: choose "
+            f"one of {[*_METHODS, None]}, or a function"
         )
 
     if partition is not None and has_side_effect:
@@ -147,6 +147,11 @@ class NativeFunction:
     ) -> None:
         if not inspect.isfunction(function):
             raise TypeError(f"native_function takes a Python function, not {function!r}")
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError(
+                f"native_function takes a function with loops, but {function!r} is a coroutine or "
+                "a generator: remove async and yield, and write into the results"
+            )
         self._function, self._options, self._call_options = function, options, call_options
         self._call: Callable[..., Any] | None = None
         self._compiled_call: Callable[..., Any] | None = None
@@ -154,19 +159,29 @@ class NativeFunction:
         where = f"native function {summarize_function(function)}"
         _check_signature(where, signature)
         self._attributes, self._defaults = _parameters(where, function, signature)
+        if not call_options["has_side_effect"]:
+            _check_written(where, function, signature)
         self.name: str = _new_name(where, function, name)
         functools.update_wrapper(self, function)
         self.__signature__: inspect.Signature = _signature_of_calls(function, signature)
 
     @api_boundary
-    def __call__(self, *args: Any, **attributes: Any) -> Any:
+    def __call__(self, /, *args: Any, **attributes: Any) -> Any:
         if self._call is None:
             self.compile()
         assert self._call is not None and self._compiled_call is not None
         values = {**self._defaults, **attributes}
         if all(isinstance(v, (bool, int, float, np.generic)) for v in values.values()):
-            return self._compiled_call(*args, **values)
+            try:
+                return self._compiled_call(*args, **values)
+            except TypeError:
+                for i, x in enumerate(args):
+                    operand(self.name, i, x)  # the error that names the operand
+                raise
         return self._call(*args, **values)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # copies and pickles refer to the function of the module
 
     def compile(self) -> NativeFunction:
         """Compile and register the function now, for programs that were exported with it.
@@ -229,12 +244,19 @@ def _report(frame: int, number: int, outcome: int, exception: int) -> int:
             invalid=True,
         )
     value: BaseException = ctypes.cast(exception, ctypes.py_object).value
-    text = f"the native function {function.name!r} raised {type(value).__name__}: {value}"
+    text = f"the native function {function.name!r} raised {type(value).__name__}: {_text(value)}"
     if (trace := value.__traceback__) is not None:
         while trace.tb_next is not None:
             trace = trace.tb_next
         text += f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
     return frames.new_error(frame, text, invalid=False)
+
+
+def _text(exception: BaseException) -> str:
+    try:
+        return str(exception)
+    except Exception as error:
+        return f"(its text raised {type(error).__name__})"
 
 
 def _along_examples(signature: Signature) -> str:
@@ -307,7 +329,26 @@ def _parameters(
         if parameter.default is not parameter.empty:
             raise TypeError(f"the {where} has a default for the array {parameter.name!r}")
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    for name, value in defaults.items():
+        converted(signature.attrs[name], value, f"the default of {name!r} of the {where}")
     return names[arrays:], defaults
+
+
+def _check_written(where: str, function: Callable[..., None], signature: Signature) -> None:
+    """Raise an error for a result that the function never uses, so that it is not written."""
+    operands, code = len(signature.operands), function.__code__
+    loaded: set[Any] = set()
+    for instruction in dis.get_instructions(code):
+        if "LOAD" in instruction.opname:
+            value = instruction.argval
+            loaded |= {*value} if isinstance(value, tuple) else {str(value)}
+    for i, name in enumerate(code.co_varnames[operands : operands + len(signature.results)]):
+        if name not in loaded and i not in signature.aliases.values():
+            raise TypeError(
+                f"the {where} does not write the result {name!r}. It returns nothing and "
+                f"assigns elements, {name}[i] = ..., {name}[:] = ... or, without axes, {name}[()] "
+                f"= ...; {name} = ... is another variable"
+            )
 
 
 def _signature_of_calls(function: Callable[..., None], signature: Signature) -> inspect.Signature:
@@ -329,5 +370,8 @@ def _new_name(where: str, function: Callable[..., None], name: str | None) -> st
     with _lock:
         count = _names[own] = _names.get(own, 0) + 1
     if count > 1 and name is not None:
-        raise ValueError(f"the {where} has the name {name!r}, which another one has")
+        raise ValueError(
+            f"the {where} has the name {name!r}, which another one has: choose another name; a "
+            "function that is defined again, as in a notebook, gets a new name if name is left out"
+        )
     return own if count == 1 else f"{own}-{count}"

@@ -61,6 +61,11 @@ def compile_handler(
         *[_array_type(t.dtype, len(t.sizes), False) for t in signature.results],
     ]
     scalars = [_attribute_type(signature.attrs[name]) for name in attributes]
+    if numba.config.DISABLE_JIT:
+        raise RuntimeError(
+            "numba does not compile functions, because NUMBA_DISABLE_JIT is set: unset it, or call "
+            "the Python function itself to debug it"
+        )
     compiled = numba.njit(**options)(function)
     overload = _overload(compiled, (*arrays, *scalars))
     layout, names = frames.layout(signature)

@@ -104,6 +104,8 @@ def division(
     else:
         own = _by_position(target, operands, results)
     _check(target, own, operands, results)
+    if signature is not None:
+        _check_sizes(target, own, signature)
     static = all(isinstance(n, int) for a in (*operands, *results) for n in a.shape)
     return own if static else None
 
@@ -229,6 +231,35 @@ def _check(
                 "have: a function cannot be divided along an axis over which it computes as a "
                 "whole; write _"
             )
+
+
+def _check_sizes(target: str, own: Division, signature: Signature) -> None:
+    """Raise an error for parts of arrays that do not fit the signature."""
+    letters_of: dict[Any, tuple[Any, str]] = {}
+    sides = (
+        ("operand", own.operands, signature.operands), ("result", own.results, signature.results)
+    )  # fmt: skip
+    for what, arrays, types in sides:
+        for i, (letters, type_) in enumerate(zip(arrays, types)):
+            extra = len(letters) - len(type_.sizes)
+            sizes = [*(("...", k) for k in range(extra)), *type_.sizes]
+            for axis, (letter, size) in enumerate(zip(letters, sizes)):
+                where = f"axis {axis} of {what} {i}"
+                if isinstance(size, int):
+                    if letter is not None:
+                        raise ValueError(
+                            f"the partition {own} of {target!r} divides {where}, which has the "
+                            f"size {size} in the signature {signature}: write _"
+                        )
+                    continue
+                first, there = letters_of.setdefault(size, (letter, where))
+                if first != letter:
+                    name = size if isinstance(size, str) else "..."
+                    raise ValueError(
+                        f"the partition {own} of {target!r} has {_letter(first)} for {there} and "
+                        f"{_letter(letter)} for {where}, but both have the size {name} in the "
+                        f"signature {signature}: write the same letter, or _ for both"
+                    )
 
 
 # Lowering

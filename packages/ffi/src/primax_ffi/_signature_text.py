@@ -115,7 +115,13 @@ def declared_signatures(source: str | os.PathLike[str]) -> dict[str, Signature]:
     if isinstance(source, str) and "primax:" in source:
         name, text = "signatures", source
     else:
-        name, text = os.fspath(source), Path(source).read_text(encoding="utf-8")
+        name = os.fspath(source)
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{name} with signatures is not a text in UTF-8 ({error}): pass a C or C++ header"
+            ) from None
     declared: dict[str, tuple[Signature, int]] = {}
     for declaration in _declarations(name, text):
         target, signature = _Parser(declaration).declaration()

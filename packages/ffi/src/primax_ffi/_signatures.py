@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from primax_core.extend import ShapedArray
+
+from ._attributes import check_not_traced, check_numbers
 
 _SHORT: Final = {
     **{f"i{n}": f"int{n}" for n in (2, 4, 8, 16, 32, 64)},
@@ -18,6 +21,7 @@ _SHORT: Final = {
 }  # fmt: skip
 """Names of dtypes in texts; NumPy's are accepted, too."""
 
+_NUMBERS: Final = re.compile(r"bool|(?:u?int|b?float|complex)\d\w*")
 _ARRAY: Final = re.compile(r"\s*(\w+)\s*(?:\[([^\[\]]*)\])?\s*")
 _OTHER_ATTRIBUTES: Final = ("str", "dtype", "dict")
 
@@ -127,9 +131,12 @@ class Signature:
           TypeError, ValueError: if the operands do not fit.
         """
         if len(avals) != len(self.operands):
+            hint = ""
+            if len(avals) > len(self.operands) and self.attrs:
+                hint = f" Attributes are keyword arguments: {next(iter(self.attrs))}=..."
             raise TypeError(
                 f"{target!r} takes {len(self.operands)} operands, but the call has {len(avals)}. "
-                f"Its signature is {self}"
+                f"Its signature is {self}.{hint}"
             )
         names: dict[str, tuple[Any, int]] = {}
         for i, (expected, aval) in enumerate(zip(self.operands, avals)):
@@ -155,10 +162,10 @@ class Signature:
                     for has, names in (("lacks", missing), ("has", unknown))
                     if names
                 )
-                + f". The signature is {self}"
+                + f". The attributes of the signature are {_listed(self.attrs)}"
             )
         return {
-            name: _converted(self.attrs[name], value, f"attribute {name!r} of {target!r}")
+            name: converted(self.attrs[name], value, f"attribute {name!r} of {target!r}")
             for name, value in values.items()
         }
 
@@ -195,8 +202,10 @@ def _type(text: Any) -> ArrayType:
         )
     words = (match[2] or "").replace(",", " ").split()
     leading = words[:1] == ["..."]
-    sizes = [int(w) if w.isdigit() else w for w in words[leading:]]
+    sizes = [int(w) if w.isascii() and w.isdigit() else w for w in words[leading:]]
     for size in sizes:
+        if isinstance(size, int) and size >= 2**63:
+            raise ValueError(f"the size {size} in {text!r} has more than 64 bits")
         if isinstance(size, str) and not size.isidentifier():
             raise ValueError(
                 f"the size {size!r} in {text!r} is neither a number nor a name (... may be in "
@@ -209,11 +218,11 @@ def _type(text: Any) -> ArrayType:
 
 def _dtype(name: str, text: Any) -> np.dtype:
     full = _SHORT.get(name, name)
-    try:
-        dtype = np.dtype(full)
+    try:  # other texts, such as "032" and "a", have meanings for NumPy, or warnings
+        dtype = np.dtype(full) if _NUMBERS.fullmatch(full) else np.dtype(object)
     except TypeError:
         dtype = np.dtype(object)
-    if dtype.name != full or dtype.kind in "OSUM":
+    if dtype.name != full or dtype.hasobject:
         raise TypeError(
             f"{name!r} in the signature's {text!r} is not a dtype: use f32, bf16, i32, bool, "
             "another of NumPy's names, or one capital letter for any dtype"
@@ -264,8 +273,13 @@ def _filled(type_: ArrayType, names: dict[str, tuple[Any, int]]) -> ShapedArray:
     return ShapedArray((*leading, *map(value, type_.sizes)), value(type_.dtype))
 
 
-def _converted(kind: str, value: Any, what: str) -> Any:
+def _listed(attributes: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {kind}" for name, kind in attributes.items()) or "none"
+
+
+def converted(kind: str, value: Any, what: str) -> Any:
     """An attribute of a type, from a value of the same kind."""
+    check_not_traced(value, what)
     if kind == "str":
         fits = isinstance(value, (str, bytes))
     elif kind == "dtype":
@@ -273,6 +287,8 @@ def _converted(kind: str, value: Any, what: str) -> Any:
     elif kind == "dict":
         fits = isinstance(value, Mapping)
     elif kind.endswith("[]"):
+        if isinstance(value, (list, tuple)):
+            check_numbers(value, what)
         array = value if isinstance(value, np.ndarray) else np.asarray(value)
         dtype = _dtype(kind[:-2], kind)
         fits = array.ndim == 1 and (array.dtype == dtype or not array.size)
@@ -303,7 +319,15 @@ def _number(dtype: np.dtype, value: Any, what: str, kind: str) -> Any:
             return dtype.type(value)
         raise OverflowError(f"{what} is {value}, but the signature has {kind}: it does not fit")
     if dtype.kind not in "iu" and (integer or isinstance(value, float)):
-        return dtype.type(value)
+        with np.errstate(over="ignore"):
+            try:
+                number = dtype.type(value)
+            except OverflowError:  # an integer that has no float64
+                number = dtype.type(np.inf)
+        if np.isinf(number) and value not in (math.inf, -math.inf):
+            text = f"an integer of {value.bit_length()} bits" if integer else repr(value)
+            raise OverflowError(f"{what} is {text}, but the signature has {kind}: it does not fit")
+        return number
     raise _other_type(what, value, kind)
 
 

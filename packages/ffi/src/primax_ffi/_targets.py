@@ -54,6 +54,8 @@ def register_ffi_target(
       RuntimeError: if the handler was built with newer headers than the installed jaxlib's.
     """
     where = _platform(platform)
+    if not isinstance(traits, int):
+        raise TypeError(f"traits of {name!r} is {traits!r}, not a number")
     _check_handlers(name, fn)
     if signature is not None:
         signature = as_signature(signature, f"the signature of {name!r}")
@@ -158,11 +160,12 @@ def load_library(
       OSError: if a file cannot be read, or the library not be loaded.
       AttributeError: if it has no function of a name.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"load_library takes the path of a shared library, not {path!r}")
     file = os.fspath(path)
-    if not os.path.exists(file):
+    if not os.path.isfile(file):
         raise FileNotFoundError(f"there is no shared library {file!r}")
-    if symbols is not None and not isinstance(symbols, Mapping):
-        symbols = [symbols] if isinstance(symbols, str) else list(symbols)
+    symbols = _checked_symbols(file, symbols)
     known = _known_signatures(file, symbols, signatures)
     if not isinstance(symbols, Mapping):
         symbols = {name: name for name in (known if symbols is None else symbols)}
@@ -185,6 +188,28 @@ def load_library(
     return library
 
 
+def _checked_symbols(file: str, symbols: Any) -> Any:
+    """The names of functions, or a dictionary from targets to them."""
+    if symbols is None:
+        return None
+    if isinstance(symbols, str):
+        return [symbols]
+    if isinstance(symbols, Mapping):
+        values = [
+            s for v in symbols.values() for s in (v.values() if isinstance(v, Mapping) else [v])
+        ]
+        names: list[Any] = [*symbols, *values]
+    else:
+        names = symbols = list(symbols) if isinstance(symbols, Iterable) else [symbols]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"the symbols of load_library({file!r}) contain {name!r}, but they are names of "
+                "functions: ['acme_norm'], or {'target': 'function'}"
+            )
+    return symbols
+
+
 def _known_signatures(library: str, symbols: Any, signatures: Any) -> Mapping[str, Signature | str]:
     """The signatures of the targets of a library."""
     if signatures is None or isinstance(signatures, Mapping):
@@ -202,7 +227,12 @@ def _known_signatures(library: str, symbols: Any, signatures: Any) -> Mapping[st
     source = os.fspath(signatures)
     if "primax:" not in source and not os.path.exists(source):
         beside = os.path.join(os.path.dirname(os.path.abspath(library)), source)
-        source = beside if os.path.exists(beside) else source
+        if not os.path.exists(beside):
+            raise FileNotFoundError(
+                f"signatures is {source!r}, but there is no such file, and no {beside!r} next to "
+                "the library (a text of signatures contains 'primax:')"
+            )
+        source = beside
     declared = declared_signatures(source)
     if symbols is None:
         return declared

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,12 @@ def _type(target: str, i: int, result: Any) -> ShapedArray:
             f"result {i} of {target!r} has dtype {dtype.name}, which native functions do not have: "
             "return its data (for random keys, random.key_data) and wrap it again"
         )
+    for size in shape:
+        if isinstance(size, (float, str)) or isinstance(size, (int, np.integer)) and size < 0:
+            raise ValueError(
+                f"result {i} of {target!r} has the shape {shape}, but {size!r} is not the size of "
+                "an axis"
+            )
     return ShapedArray(shape, np.dtype(dtype))
 
 
@@ -101,7 +108,7 @@ def _layout(target: str, what: str, layout: Any, aval: ShapedArray) -> MajorToMi
             raise ValueError(f"the layout of {what} of {target!r} has tiles: leave tiling out")
         layout = layout.major_to_minor
     try:
-        order = tuple([int(axis) for axis in layout])
+        order = tuple([operator.index(axis) for axis in layout])
     except (TypeError, ValueError):
         raise TypeError(
             f"the layout of {what} of {target!r} is {layout!r}, but a layout is a sequence of "
@@ -136,7 +143,15 @@ def checked_aliases(
     Raises:
       TypeError, ValueError: if the arrays differ, or do not exist.
     """
-    pairs = tuple(sorted((int(i), int(o)) for i, o in dict(aliases or {}).items()))
+    aliases = {} if aliases is None else aliases
+    if not isinstance(aliases, Mapping) or not all(
+        isinstance(n, (int, np.integer)) for pair in aliases.items() for n in pair
+    ):
+        raise TypeError(
+            f"input_output_aliases of {target!r} is {aliases!r}, but it is to be a dictionary from "
+            "the number of an operand to the number of a result, such as {0: 0}"
+        )
+    pairs = tuple(sorted((int(i), int(o)) for i, o in aliases.items()))
     for i, o in pairs:
         pair = f"input_output_aliases of {target!r} has {{{i}: {o}}}, but "
         for kind, n, count in (("operand", i, len(operands)), ("result", o, len(results))):
