@@ -40,6 +40,8 @@ def spectrum(x):
 
     A compiled program has a plan for each call, so ``jit`` keeps one for each shape.
     """
+    if np.ndim(x) == 0:
+        raise TypeError("spectrum takes rows of numbers, float32[..., n], not a scalar")
     n = x.shape[-1]
     # The last axis of the result is no size of the operand, so there is no signature.
     result = primax.ShapeDtypeStruct((*x.shape[:-1], n // 2 + 1), np.float32)
