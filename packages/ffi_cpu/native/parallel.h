@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace primax {
@@ -19,6 +20,8 @@ constexpr double kShortestTask = 20'000.0;  // ns
 // `nanoseconds` is the estimated time of one of the `count` items. The caller works too, and waits
 // only for parts that another thread has begun: no deadlock if every thread of the pool is in a
 // handler. A pool has the functions of xla::ffi::ThreadPool.
+//
+// Throws std::bad_alloc if a part does, after all parts have ended; no other exception may occur.
 template <class Pool, class Body>
 void for_each_part(Pool& pool, int64_t count, double nanoseconds, Body body) {
   const int64_t smallest = std::max<int64_t>(1, int64_t(kShortestTask / std::max(nanoseconds, 1e-3)));
@@ -36,6 +39,7 @@ void for_each_part(Pool& pool, int64_t count, double nanoseconds, Body body) {
     Body body;
     int64_t count, size, parts;
     std::atomic<int64_t> next{0}, ended{0};
+    std::atomic<bool> out_of_memory{false};
     std::mutex mutex;
     std::condition_variable all_ended;
   };
@@ -46,7 +50,11 @@ void for_each_part(Pool& pool, int64_t count, double nanoseconds, Body body) {
       const int64_t part = state->next.fetch_add(1);
       if (part >= state->parts) return;
       const int64_t begin = part * state->size;
-      state->body(begin, std::min(begin + state->size, state->count));
+      try {
+        state->body(begin, std::min(begin + state->size, state->count));
+      } catch (const std::bad_alloc&) {
+        state->out_of_memory = true;
+      }
       if (state->ended.fetch_add(1) + 1 == state->parts) {
         std::lock_guard<std::mutex> lock(state->mutex);
         state->all_ended.notify_all();
@@ -57,6 +65,7 @@ void for_each_part(Pool& pool, int64_t count, double nanoseconds, Body body) {
   work();
   std::unique_lock<std::mutex> lock(state->mutex);
   state->all_ended.wait(lock, [&] { return state->ended.load() == state->parts; });
+  if (state->out_of_memory) throw std::bad_alloc();
 }
 
 }  // namespace primax

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 namespace primax {
@@ -35,7 +36,7 @@ inline thread_local KeptScratch this_threads_scratch;
 
 }  // namespace internal
 
-// Memory for one call, aligned for every type; `ok()` is false if there is none.
+// Memory for one call, aligned for every type. Throws std::bad_alloc if there is none.
 //
 // The thread's kept memory belongs to the object while it lives, so that objects can be nested.
 class Scratch {
@@ -50,6 +51,7 @@ class Scratch {
     }
     size_ = (bytes + 4095) / 4096 * 4096 + 4096;
     data_ = std::malloc(size_t(size_));
+    if (data_ == nullptr) throw std::bad_alloc();
   }
 
   Scratch(const Scratch&) = delete;
@@ -57,7 +59,6 @@ class Scratch {
 
   ~Scratch() {
     auto& kept = internal::this_threads_scratch;
-    if (data_ == nullptr) return;
     if (kept.size < size_) {
       kept.release();
       if (internal::kept_scratch.fetch_add(size_) + size_ <= kKeptScratch) {
@@ -69,8 +70,6 @@ class Scratch {
     }
     std::free(data_);
   }
-
-  bool ok() const { return data_ != nullptr; }
 
   // The next `count` elements.
   template <class T>

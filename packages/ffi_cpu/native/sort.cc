@@ -1,6 +1,5 @@
 // Stable sorts along an axis, of one array and of several by some of them.
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -26,11 +25,6 @@ double nanoseconds(int64_t n, int64_t key_bytes) {
   return 2.0 + double(key_bytes) * (n > kMostRanks ? 1.0 : 0.03 * double(n));
 }
 
-ffi::Error out_of_memory() {
-  return ffi::Error(ffi::ErrorCode::kResourceExhausted,
-                    "sort: out of memory for intermediate results");
-}
-
 ffi::Error unsupported(ffi::DataType dtype) {
   return ffi::Error::InvalidArgument("sort: no kernel for keys of the dtype with number " +
                                      std::to_string(int(dtype)));
@@ -45,12 +39,10 @@ ffi::Error sort_values(ffi::ThreadPool& pool, const void* operand, void* result,
   const Blocks blocks(lines, sizeof(Bits));
   const int64_t copied = blocks.are_rows() ? 0 : n * blocks.width;
   const int64_t copied_line = blocks.are_rows() ? 0 : n;
-  std::atomic<bool> failed{false};
   const double time = double(n * blocks.width) * nanoseconds(n, sizeof(Bits));
-  for_each_part(pool, blocks.count(), time, [=, &failed](int64_t begin, int64_t end) {
+  for_each_part(pool, blocks.count(), time, [=](int64_t begin, int64_t end) {
     Scratch scratch(Scratch::bytes<Bits>(words_to_sort<Key>(n)) + Scratch::bytes<Bits>(copied) +
                     Scratch::bytes<Bits>(copied_line));
-    if (!scratch.ok()) return failed.store(true);
     Bits* space = scratch.take<Bits>(words_to_sort<Key>(n));
     Bits* columns = scratch.take<Bits>(copied);
     Bits* sorted = scratch.take<Bits>(copied_line);
@@ -68,7 +60,7 @@ ffi::Error sort_values(ffi::ThreadPool& pool, const void* operand, void* result,
       write_columns(columns, n, lines.inner, block.columns, out + block.at);
     }
   });
-  return failed ? out_of_memory() : ffi::Error::Success();
+  return ffi::Error::Success();
 }
 
 // A key of real numbers: an operand, or the real or imaginary parts of one.
@@ -174,12 +166,10 @@ ffi::Error sort_by_keys(ffi::ThreadPool& pool, const std::vector<KeyPart>& keys,
   const int64_t positions_needed = result == nullptr ? in_block : 0;
   const bool one_key = keys.size() == 1 && !copies_needed;
   const int64_t words_needed = words_to_order(n);
-  std::atomic<bool> failed{false};
   const double time = double(in_block) * (2.0 * double(moved.size()) + double(keys.size()) * nanoseconds(n, 8));
-  for_each_part(pool, blocks.count(), time, [=, &failed, &keys, &moved](int64_t begin, int64_t end) {
+  for_each_part(pool, blocks.count(), time, [=, &keys, &moved](int64_t begin, int64_t end) {
     Scratch scratch(Scratch::bytes<uint32_t>(positions_needed) + Scratch::bytes<uint64_t>(copied) +
                     Scratch::bytes<uint64_t>(words_needed));
-    if (!scratch.ok()) return failed.store(true);
     uint32_t* taken = scratch.take<uint32_t>(positions_needed);
     uint64_t* words = scratch.take<uint64_t>(words_needed);
     uint64_t* copies = scratch.take<uint64_t>(copied);
@@ -196,7 +186,7 @@ ffi::Error sort_by_keys(ffi::ThreadPool& pool, const std::vector<KeyPart>& keys,
       }
     }
   });
-  return failed ? out_of_memory() : ffi::Error::Success();
+  return ffi::Error::Success();
 }
 
 // The real dtype of the parts of a complex one, or INVALID.

@@ -103,7 +103,12 @@ void check_threads() {
     });
     for (int64_t i = 0; i < count; ++i) require(calls[i] == 1, "for_each_part", count);
   }
-  require(!Scratch(int64_t{1} << 60).ok(), "Scratch", int64_t{1} << 60);
+  const int64_t too_much = int64_t{1} << 60;
+  try {
+    for_each_part(pool, 8, 1e5, [=](int64_t, int64_t) { Scratch scratch(too_much); });
+    require(false, "Scratch", too_much);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 #ifndef ONLY_THREADS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -100,3 +101,28 @@ def test_denormal_numbers_live_after_the_import():
         print(float(np.float32(1e-40) * np.float32(1)) > 0)
     """
     assert run(code) == "True"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process on Linux")
+def test_a_lack_of_memory_is_an_error_of_the_call():
+    text = run("""
+        import resource
+        import numpy as np
+        import primax_ffi_cpu
+        from primax_core import jit, lax
+
+        x = np.random.default_rng(0).normal(size=8_000_000).astype(np.float32)
+        f = jit(lambda x: lax.sort([x, x], num_keys=1)).lower(x).compile()
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.RLIM_INFINITY))
+        try:
+            f(x)
+        except RuntimeError as error:
+            print(error)
+        resource.setrlimit(resource.RLIMIT_AS, unlimited)
+        print((np.asarray(f(x)[0]) == np.sort(x)).all())
+    """)
+    message, sorted_afterwards = text.splitlines()
+    assert "RESOURCE_EXHAUSTED: out of memory for intermediate results" in message
+    assert sorted_afterwards == "True"
