@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -105,6 +106,7 @@ void check_threads() {
   }
   const int64_t too_much = int64_t{1} << 60;
   try {
+    Threads pool;
     for_each_part(pool, 8, 1e5, [=](int64_t, int64_t) { Scratch scratch(too_much); });
     require(false, "Scratch", too_much);
   } catch (const std::bad_alloc&) {
