@@ -43,6 +43,10 @@ static ffi::Error SumAndProduct(Floats x, Floats y, Out sum, Out product) {
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
     acme_sum_and_product, SumAndProduct,
     ffi::Ffi::Bind().Arg<Floats>().Arg<Floats>().Ret<Floats>().Ret<Floats>());
+// The same, for tests that register it with a signature: registrations last as long as the process.
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    acme_declared_pair, SumAndProduct,
+    ffi::Ffi::Bind().Arg<Floats>().Arg<Floats>().Ret<Floats>().Ret<Floats>());
 
 // Adds 1 in place if the memory is the same; the second result says whether it is.
 static ffi::Error Increment(Floats x, Out y, ffi::ResultBuffer<ffi::S32> same) {

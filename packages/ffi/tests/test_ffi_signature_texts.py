@@ -138,28 +138,28 @@ def test_headers_without_declarations(tmp_path):
         declared_signatures(tmp_path / "other.h")
 
 
-SUM_AND_PRODUCT = f"// primax: acme_sum_and_product({PAIR.replace(' ->', ') ->')}"
+DECLARED_PAIR = f"// primax: acme_declared_pair({PAIR.replace(' ->', ') ->')}"
 
 
 def test_libraries_with_headers(tmp_path):
     header = tmp_path / "acme.h"
-    header.write_text(SUM_AND_PRODUCT)
-    for signatures in (header, str(header), SUM_AND_PRODUCT):
+    header.write_text(DECLARED_PAIR)
+    for signatures in (header, str(header), DECLARED_PAIR):
         load_library(path(), signatures=signatures)
-        total, product = jit(ffi_call("acme_sum_and_product"))(X, X[0])
+        total, product = jit(ffi_call("acme_declared_pair"))(X, X[0])
         assert np.asarray(total).tolist() == (X + X[0]).tolist()
         assert np.asarray(product).tolist() == (X * X[0]).tolist()
-    load_library(path(), ["acme_sum_and_product"], signatures=header)
+    load_library(path(), ["acme_declared_pair"], signatures=header)
     with pytest.raises(TypeError, match="takes 2 operands, but the call has 1"):
-        ffi_call("acme_sum_and_product")(X)
-    targets = {"acme_texts_pair": "acme_sum_and_product"}
+        ffi_call("acme_declared_pair")(X)
+    targets = {"acme_texts_pair": "acme_declared_pair"}
     load_library(path(), targets, signatures={"acme_texts_pair": PAIR})
     assert len(ffi_call("acme_texts_pair")(X, X[0])) == 2
 
 
 def test_headers_next_to_the_library(tmp_path, monkeypatch):
     (tmp_path / "acme.so").symlink_to(Path(path()))
-    (tmp_path / "acme.h").write_text(SUM_AND_PRODUCT)
+    (tmp_path / "acme.h").write_text(DECLARED_PAIR)
     load_library(tmp_path / "acme.so", signatures="acme.h")
     with pytest.raises(FileNotFoundError, match=r"other\.h"):
         load_library(tmp_path / "acme.so", signatures="other.h")
@@ -169,19 +169,19 @@ def test_functions_that_headers_do_not_declare():
     for symbols, signatures, kind, text in (
         (None, None, TypeError, r"lacks the names of functions: pass symbols=.* or signatures="),
         (None, {}, TypeError, "lacks the names of functions"),
-        (["acme_sum_and_produce"], SUM_AND_PRODUCT, ValueError,
-         r"of \['acme_sum_and_produce'\] are not declared in the text .* did you mean 'acme_sum"),
+        (["acme_declared_pai"], DECLARED_PAIR, ValueError,
+         r"of \['acme_declared_pai'\] are not declared in the text .* did you mean 'acme_decl"),
         (None, "// primax: acme_missing() -> f32", AttributeError, "no function 'acme_missing'"),
-        (["acme_sum_and_product"], {"other": PAIR}, ValueError, r"signatures of \['other'\]"),
-        (["acme_sum_and_product"], 3, TypeError, "signatures is 3: it is a header"),
-        (["acme_sum_and_product"], {"acme_sum_and_product": "f32 f32"}, ValueError, "'->' is exp"),
+        (["acme_declared_pair"], {"other": PAIR}, ValueError, r"signatures of \['other'\]"),
+        (["acme_declared_pair"], 3, TypeError, "signatures is 3: it is a header"),
+        (["acme_declared_pair"], {"acme_declared_pair": "f32 f32"}, ValueError, "'->' is exp"),
     ):  # fmt: skip
         with pytest.raises(kind, match=text):
             load_library(path(), symbols, signatures=signatures)
 
 
 def test_registration_with_a_text():
-    handler = library().acme_sum_and_product
+    handler = library().acme_declared_pair
     register_ffi_target("acme_texts_two", handler, signature=PAIR)
     assert len(ffi_call("acme_texts_two")(X, X[0])) == 2
     with pytest.raises(ValueError, match="is registered with another signature"):
