@@ -5,17 +5,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "clones.h"
+
 namespace primax {
 
 constexpr int64_t kMostRanks = 64;  // length of lines that are sorted by ranks
-
-// Functions compiled for wider vectors too, where the loader can choose one.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define PRIMAX_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
-#else
-#define PRIMAX_WIDE_VECTORS
-#endif
 
 // The number of keys before each of N: less, or equal and at a lower index.
 template <int N, class T>
@@ -29,7 +23,7 @@ __attribute__((always_inline)) inline void count_ranks(const T* keys, int64_t n,
 }
 
 #define PRIMAX_RANKS(N, T)                                                                     \
-  PRIMAX_WIDE_VECTORS static inline void ranks_of_##N(const T* keys, int64_t n, T* ranks) {    \
+  PRIMAX_CLONES static inline void ranks_of_##N(const T* keys, int64_t n, T* ranks) {          \
     count_ranks<N>(keys, n, ranks);                                                            \
   }
 PRIMAX_RANKS(8, int32_t)

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "clones.h"
+
 namespace primax {
 
 constexpr int kVectorBytes = 32;
@@ -18,14 +20,7 @@ using Vector = typename VectorOf<T>::type;
 template <class T>
 constexpr int kLanes = kVectorBytes / int(sizeof(T));
 
-// Functions compiled for AVX2 too, for the loader to choose. Helpers with vectors are inlined.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define PRIMAX_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define PRIMAX_CLONES
-#endif
-
+// Helpers with vectors are inlined into the functions with clones.
 #define PRIMAX_INLINE inline __attribute__((always_inline))
 
 template <class T>
