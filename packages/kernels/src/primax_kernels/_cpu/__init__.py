@@ -1,0 +1,1 @@
+"""Kernels as XLA programs: the expansion, which needs no backend of its own."""

@@ -1,0 +1,387 @@
+"""Text of a function for Mosaic, operation by operation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from .._triton.types import bits, is_float, is_unsigned, literal
+from . import types
+from .types import BOOL, FLOAT32, INT32
+from .values import Bounds, Value
+
+_FLOAT_PREDICATES: Final = {
+    "eq": "oeq", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
+}  # fmt: skip
+
+
+class Emitter:
+    """Builder of the body of a function.
+
+    Equal operations without effects are emitted once for each region.
+
+    Attributes:
+      kernel: the kernel in errors.
+      lines: the text.
+      scratch: names and types of memory that operations of the kernel use.
+      vmem_bytes: bytes of vector memory among it.
+      replaced: functions instead of the rules of some equations, by their identity.
+    """
+
+    def __init__(self, kernel: Any):
+        self.kernel = kernel
+        self.lines: list[str] = []
+        self.scratch: list[tuple[str, str]] = []
+        self.vmem_bytes = 0
+        self.replaced: dict[int, Callable[..., Value]] = {}
+        self._indent = 1
+        self._count = 0
+        self._scopes: list[dict[tuple[str, Any], Value]] = [{}]
+
+    # Text
+
+    def name(self) -> str:
+        """A new name."""
+        self._count += 1
+        return f"%v{self._count - 1}"
+
+    def line(self, text: str) -> None:
+        """Emit a line."""
+        self.lines.append("  " * self._indent + text)
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """Emit into a region; its values are not visible after it."""
+        self._indent += 1
+        self._scopes.append({})
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+            self._indent -= 1
+
+    def op(
+        self, text: str, dtype: Any, shape: tuple[int, ...] = (), bounds: Bounds | None = None,
+        *, multiple: int = 1, pure: bool = True,
+    ) -> Value:  # fmt: skip
+        """The result of an operation.
+
+        Args:
+          text: the operation, with its types.
+          pure: whether an equal operation before it gives the same result.
+        """
+        dtype = np.dtype(dtype)
+        if pure:
+            for scope in self._scopes:
+                if (text, dtype) in scope:
+                    return scope[text, dtype]
+        value = Value(self.name(), dtype, tuple(shape), bounds, multiple)
+        self.line(f"{value.name} = {text}")
+        if pure:
+            self._scopes[-1][text, dtype] = value
+        return value
+
+    def memory(self, element: str, shape: Sequence[int], space: str) -> tuple[str, str]:
+        """The name and type of new memory, one for the whole kernel."""
+        name = f"%m{len(self.scratch)}"
+        if space == "vmem":
+            self.vmem_bytes += types.padded_bytes(shape, element)
+        self.scratch.append((name, types.memory(element, shape, space)))
+        return self.scratch[-1]
+
+    # Elements
+
+    def constant(self, value: Any, dtype: Any, shape: tuple[int, ...] = ()) -> Value:
+        """A constant whose elements are all equal."""
+        dtype = np.dtype(dtype)
+        narrow = not is_float(dtype) and dtype != BOOL and bits(dtype) < 32
+        if shape and (narrow or bits(dtype) == 8 and is_float(dtype)):
+            wide = self.constant(value, FLOAT32 if is_float(dtype) else INT32, shape)
+            op = "arith.truncf" if is_float(dtype) else "arith.trunci"
+            return self.changed(op, wide, dtype)
+        text = literal(value, dtype)
+        type_ = types.vector(types.element(dtype), shape)
+        bounds = None if is_float(dtype) else (int(value), int(value))
+        if not shape and dtype == BOOL:  # the syntax has no type then
+            return self.op(f"arith.constant {text}", dtype, (), bounds)
+        text = f"dense<{text}>" if shape else text
+        return self.op(f"arith.constant {text} : {type_}", dtype, shape, bounds)
+
+    def index(self, value: int) -> Value:
+        """An ``int32`` constant."""
+        return self.constant(value, INT32)
+
+    def position(self, x: Value | int) -> str:
+        """The name of a position in memory, of the type ``index``."""
+        known = x if isinstance(x, int) else x.known
+        if known is not None:
+            return self.op(f"arith.constant {known} : index", INT32).name
+        assert isinstance(x, Value)
+        return self.op(f"arith.index_cast {x.name} : {x.type} to index", INT32).name
+
+    def unary(self, op: str, x: Value) -> Value:
+        """An operation on each element that keeps the type."""
+        return self.op(f"{op} {x.name} : {x.type}", x.dtype, x.shape)
+
+    def binary(self, op: str, x: Value, y: Value, bounds: Bounds | None = None) -> Value:
+        """An operation on pairs of elements of one type."""
+        x, y = self.together(x, y)
+        return self.op(f"{op} {x.name}, {y.name} : {x.type}", x.dtype, x.shape, bounds)
+
+    def changed(self, op: str, x: Value, dtype: Any) -> Value:
+        """An operation on each element with another type of result."""
+        to = types.vector(types.element(dtype), x.shape)
+        return self.op(f"{op} {x.name} : {x.type} to {to}", dtype, x.shape)
+
+    def compare(self, predicate: str, x: Value, y: Value) -> Value:
+        """Comparison of elements of 32 bits: ``eq``, ``ne``, ``lt``, ``le``, ``gt`` or ``ge``."""
+        x, y = self.together(x, y)
+        if x.is_float and predicate == "ne":  # there is no unordered comparison
+            equal = self.compare("eq", x, y)
+            return self.binary("arith.xori", equal, self.constant(True, BOOL, x.shape))
+        if x.is_float:
+            op = f"arith.cmpf {_FLOAT_PREDICATES[predicate]}"
+        else:
+            sign = "u" if is_unsigned(x.dtype) else "s"
+            op = f"arith.cmpi {predicate if predicate in ('eq', 'ne') else sign + predicate}"
+        decided = _decided(predicate, x.bounds, y.bounds)
+        if decided is not None:
+            return self.constant(decided, BOOL, x.shape)
+        return self.op(f"{op}, {x.name}, {y.name} : {x.type}", BOOL, x.shape)
+
+    def select(self, condition: Value, x: Value, y: Value) -> Value:
+        """``x`` where a condition holds, and ``y`` elsewhere."""
+        x, y = self.together(x, y)
+        if condition.known is not None:
+            return x if condition.known else y
+        if condition.shape:
+            shape = np.broadcast_shapes(condition.shape, x.shape)
+            condition, x, y = (self.broadcast(v, shape) for v in (condition, x, y))
+        types_ = f"{condition.type}, {x.type}" if condition.shape else x.type
+        text = f"arith.select {condition.name}, {x.name}, {y.name} : {types_}"
+        bounds = None
+        if x.bounds is not None and y.bounds is not None:
+            bounds = min(x.bounds[0], y.bounds[0]), max(x.bounds[1], y.bounds[1])
+        return self.op(text, x.dtype, x.shape, bounds)
+
+    def words(self, x: Value) -> Value:
+        """Elements of less than 32 bits, as 32 bits with the same value."""
+        if x.dtype == BOOL:
+            return self.changed("arith.extui", x, INT32)
+        if bits(x.dtype) == 32:
+            return x
+        if x.is_float:
+            return self.changed("arith.extf", x, FLOAT32)
+        unsigned = is_unsigned(x.dtype)
+        wide = self.changed("arith.extui" if unsigned else "arith.extsi", x, INT32)
+        return Value(wide.name, np.dtype(np.uint32) if unsigned else INT32, x.shape)
+
+    def from_words(self, x: Value, dtype: Any) -> Value:
+        """The inverse of `words`."""
+        dtype = np.dtype(dtype)
+        if dtype == BOOL:
+            return self.compare("ne", x, self.constant(0, x.dtype, x.shape))
+        if bits(dtype) == 32:
+            return Value(x.name, dtype, x.shape, x.bounds, x.multiple)
+        return self.changed("arith.truncf" if is_float(dtype) else "arith.trunci", x, dtype)
+
+    # Integers with bounds
+
+    def add(self, x: Value, y: Value) -> Value:
+        """A sum."""
+        if x.is_float:
+            return self.binary("arith.addf", x, y)
+        if x.known == 0 or y.known == 0:
+            return self._as_wide(y, x) if x.known == 0 else self._as_wide(x, y)
+        return self._folded("arith.addi", x, y, lambda a, b: a + b, _common(x, y))
+
+    def subtract(self, x: Value, y: Value) -> Value:
+        """A difference."""
+        if x.is_float:
+            return self.binary("arith.subf", x, y)
+        if y.known == 0:
+            return self._as_wide(x, y)
+        return self._folded("arith.subi", x, y, lambda a, b: a - b, _common(x, y))
+
+    def multiply(self, x: Value, y: Value) -> Value:
+        """A product."""
+        if x.is_float:
+            return self.binary("arith.mulf", x, y)
+        if x.known == 1 or y.known == 1:
+            return self._as_wide(y, x) if x.known == 1 else self._as_wide(x, y)
+        return self._folded("arith.muli", x, y, lambda a, b: a * b, _divisor(x) * _divisor(y))
+
+    def _as_wide(self, x: Value, y: Value) -> Value:
+        return self.broadcast(x, np.broadcast_shapes(x.shape, y.shape))
+
+    def _folded(self, op: str, x: Value, y: Value, fun: Any, multiple: int) -> Value:
+        bounds = _corners(fun, x, y)
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        if bounds is not None and bounds[0] == bounds[1]:
+            return self.constant(bounds[0], x.dtype, shape)
+        result = self.binary(op, x, y, bounds)
+        # Of an overflow only powers of two remain.
+        known = multiple if bounds is not None else multiple & -multiple
+        return result if shape else result.having(bounds, max(known, 1))
+
+    def minimum(self, x: Value, y: Value) -> Value:
+        """The smaller integer."""
+        return self.binary(f"arith.min{_sign(x)}i", x, y, _corners(min, x, y))
+
+    def maximum(self, x: Value, y: Value) -> Value:
+        """The larger integer."""
+        return self.binary(f"arith.max{_sign(x)}i", x, y, _corners(max, x, y))
+
+    def clamp(self, x: Value, low: int, high: int) -> Value:
+        """An integer scalar moved into bounds; nothing is emitted if it is known to be inside."""
+        if x.known is not None:
+            return self.constant(min(max(x.known, low), high), x.dtype)
+        bounds = x.bounds or (-(2**31), 2**31 - 1)
+        if bounds[0] < low:
+            x = self.maximum(x, self.constant(low, x.dtype)).having(
+                (low, max(low, bounds[1])), math.gcd(x.multiple, low)
+            )
+            bounds = x.bounds or bounds
+        if bounds[1] > high:
+            x = self.minimum(x, self.constant(high, x.dtype)).having(
+                (min(bounds[0], high), high), math.gcd(x.multiple, high)
+            )
+        return x
+
+    # Shapes
+
+    def together(self, x: Value, y: Value) -> tuple[Value, Value]:
+        """Both values broadcast to a common shape."""
+        if x.shape == y.shape:
+            return x, y
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        return self.broadcast(x, shape), self.broadcast(y, shape)
+
+    def broadcast(self, x: Value, shape: Sequence[int]) -> Value:
+        """A value broadcast to a shape, by NumPy's rules."""
+        shape = tuple(shape)
+        if x.shape == shape:
+            return x
+        if x.known is not None:
+            return self.constant(x.known, x.dtype, shape)
+        if bits(x.dtype) < 16 and x.dtype != BOOL or not x.shape and bits(x.dtype) == 16:
+            return self.from_words(self.broadcast(self.words(x), shape), x.dtype)
+        to = types.vector(x.element, shape)
+        return self.op(f"vector.broadcast {x.name} : {x.type} to {to}", x.dtype, shape, x.bounds)
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        """A value with other sizes and the same order of elements."""
+        shape = tuple(shape)
+        if x.shape == shape:
+            return x
+        if not x.shape:
+            return self.broadcast(x, shape)
+        if bits(x.dtype) < 32:
+            return self.from_words(self.reshape(self.words(x), shape), x.dtype)
+        if not shape:
+            at = ", ".join("0" for _ in x.shape)
+            text = f"vector.extract {x.name}[{at}] : {x.element} from {x.type}"
+            return self.op(text, x.dtype, (), x.bounds)
+        to = types.vector(x.element, shape)
+        return self.op(f"vector.shape_cast {x.name} : {x.type} to {to}", x.dtype, shape, x.bounds)
+
+    def transpose(self, x: Value, order: Sequence[int]) -> Value:
+        """A value with its axes in another order."""
+        order = tuple(order)
+        if order == tuple(range(len(order))):
+            return x
+        if bits(x.dtype) < 16 or bits(x.dtype) == 16 and len(order) > 2:
+            return self.from_words(self.transpose(self.words(x), order), x.dtype)
+        shape = tuple(x.shape[a] for a in order)
+        to = types.vector(x.element, shape)
+        text = f"vector.transpose {x.name}, {list(order)} : {x.type} to {to}"
+        return self.op(text, x.dtype, shape, x.bounds)
+
+    def positions(self, shape: tuple[int, ...], axis: int) -> Value:
+        """The positions along an axis, of ``int32``."""
+        bounds = (0, max(shape[axis] - 1, 0))
+        if len(shape) == 1:
+            return self.reshape(self.positions((1, *shape), 1), shape)
+        to = types.vector("i32", shape)
+        text = f"tpu.iota {{dimensions = array<i32: {axis}>}} : {to}"
+        return self.op(text, INT32, shape, bounds)
+
+    def part(self, x: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
+        """A part with constant starts."""
+        shape = tuple(sizes)
+        if x.shape == shape:
+            return x
+        if bits(x.dtype) < 32:
+            return self.from_words(self.part(self.words(x), starts, shape), x.dtype)
+        listed = f"offsets = {list(starts)}, sizes = {list(shape)}, strides = {[1] * len(shape)}"
+        text = f'"vector.extract_strided_slice"({x.name}) <{{{listed}}}> : ({x.type}) -> '
+        return self.op(text + types.vector(x.element, shape), x.dtype, shape, x.bounds)
+
+    def concatenate(self, values: Sequence[Value], axis: int) -> Value:
+        """Values one after the other along an axis."""
+        first = values[0]
+        if len(values) == 1:
+            return first
+        if bits(first.dtype) < 32:
+            joined = self.concatenate([self.words(x) for x in values], axis)
+            return self.from_words(joined, first.dtype)
+        size = sum(x.shape[axis] for x in values)
+        shape = (*first.shape[:axis], size, *first.shape[axis + 1 :])
+        names, of_values = ", ".join(x.name for x in values), ", ".join(x.type for x in values)
+        to = types.vector(first.element, shape)
+        text = f"tpu.concatenate {names} in {axis} : {of_values} -> {to}"
+        return self.op(text, first.dtype, shape)
+
+    def rotate(self, x: Value, amount: Value, axis: int) -> Value:
+        """Elements shifted cyclically to higher positions, by a scalar that is not negative."""
+        if amount.known == 0 or x.shape[axis] == 1:
+            return x
+        if bits(x.dtype) < 32:
+            return self.from_words(self.rotate(self.words(x), amount, axis), x.dtype)
+        if len(x.shape) == 1:
+            row = self.rotate(self.reshape(x, (1, *x.shape)), amount, 1)
+            return self.reshape(row, x.shape)
+        text = f"tpu.dynamic_rotate {x.name} by {amount.name} dim {axis} : {x.type}, i32 -> "
+        return self.op(text + x.type, x.dtype, x.shape)
+
+
+def _sign(x: Value) -> str:
+    return "u" if is_unsigned(x.dtype) else "s"
+
+
+def _divisor(x: Value) -> int:
+    return abs(x.known) if x.known is not None else x.multiple
+
+
+def _common(x: Value, y: Value) -> int:
+    return math.gcd(_divisor(x), _divisor(y))
+
+
+def _corners(fun: Any, x: Value, y: Value) -> Bounds | None:
+    """Bounds of a function that is monotonic in each operand; ``None`` if it may overflow."""
+    if x.bounds is None or y.bounds is None or x.dtype == BOOL or is_float(x.dtype):
+        return None
+    results = [fun(a, b) for a in x.bounds for b in y.bounds]
+    info = np.iinfo(x.dtype)
+    if min(results) < info.min or max(results) > info.max:
+        return None
+    return min(results), max(results)
+
+
+def _decided(predicate: str, x: Bounds | None, y: Bounds | None) -> bool | None:
+    """The result of a comparison that is the same for all values within bounds."""
+    if x is None or y is None:
+        return None
+    if predicate in ("gt", "ge"):
+        x, y = y, x
+    if predicate in ("lt", "gt"):
+        return True if x[1] < y[0] else False if x[0] >= y[1] else None
+    if predicate in ("le", "ge"):
+        return True if x[1] <= y[0] else False if x[0] > y[1] else None
+    equal = x == y and x[0] == x[1]
+    apart = x[1] < y[0] or y[1] < x[0]
+    return (predicate == "eq") if equal else (predicate == "ne") if apart else None

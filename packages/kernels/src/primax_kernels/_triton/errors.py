@@ -1,0 +1,23 @@
+"""Errors of the Triton backend, with the lines of the kernel and of the operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax_core.extend import summarize
+
+
+class TritonError(NotImplementedError):
+    """A kernel that the Triton backend does not support, with the line and the rewrite."""
+
+
+def located(message: str, kernel: Any, eqn: Any = None) -> TritonError:
+    """The error for a kernel and an operation of it.
+
+    Args:
+      kernel: a `Kernel`, or the text that names it.
+      eqn: the equation, whose source location is the user's line.
+    """
+    source = getattr(kernel, "source", kernel)
+    where = "" if eqn is None or not eqn.source else f"{summarize(eqn.source)}: "
+    return TritonError(f"{where}{message} (in the kernel {source}, compiled by Triton)")

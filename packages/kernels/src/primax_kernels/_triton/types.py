@@ -1,0 +1,140 @@
+"""Types and constants in the text of Triton's intermediate language.
+
+Tensors have sizes that are powers of two. A value of another shape is held in the next larger
+tensor, whose further elements are arbitrary.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .errors import TritonError
+
+ELEMENTS: Final = {
+    "bool": "i1",
+    "int8": "i8",
+    "uint8": "i8",
+    "int16": "i16",
+    "uint16": "i16",
+    "int32": "i32",
+    "uint32": "i32",
+    "int64": "i64",
+    "uint64": "i64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+}
+"""Types of elements, by dtype. Integers have no sign there; operations have."""
+
+INT32: Final = np.dtype(np.int32)
+INT64: Final = np.dtype(np.int64)
+FLOAT32: Final = np.dtype(np.float32)
+BOOL: Final = np.dtype(np.bool_)
+
+MAX_ELEMENTS: Final = 1 << 20
+"""The most elements of a tensor."""
+
+
+def element(dtype: Any) -> str:
+    """The type of an element.
+
+    Raises:
+      TritonError: for a dtype that Triton does not have.
+    """
+    name = np.dtype(dtype).name
+    if name not in ELEMENTS:
+        raise TritonError(
+            f"Triton has no elements of type {name}; it has {', '.join(ELEMENTS)}: convert before "
+            "the kernel, or pass the parts of complex numbers as two arrays"
+        )
+    return ELEMENTS[name]
+
+
+def in_memory(dtype: Any) -> str:
+    """The type of an element in memory, where a Boolean is a byte."""
+    return "i8" if np.dtype(dtype) == BOOL else element(dtype)
+
+
+def is_float(dtype: Any) -> bool:
+    """Return True if elements are floating-point numbers."""
+    return element(dtype)[0] in "fb"
+
+
+def is_unsigned(dtype: Any) -> bool:
+    """Return True if elements are unsigned integers or Booleans."""
+    return np.dtype(dtype).kind in "ub"
+
+
+def is_f8(dtype: Any) -> bool:
+    """Return True if elements are floating-point numbers of 8 bits."""
+    return element(dtype).startswith("f8")
+
+
+def bits(dtype: Any) -> int:
+    """The number of bits of an element in memory."""
+    return np.dtype(dtype).itemsize * 8
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is not less than ``n``."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def padded(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the tensor that holds a value."""
+    return tuple(map(power_of_two, shape))
+
+
+def tensor(element_type: str, shape: tuple[int, ...]) -> str:
+    """The type of a tensor with the sizes ``shape``, or of a scalar."""
+    if not shape:
+        return element_type
+    return f"tensor<{'x'.join(map(str, shape))}x{element_type}>"
+
+
+def literal(value: Any, dtype: Any) -> str:
+    """A constant as text, exact for each dtype.
+
+    >>> literal(0.5, np.float32), literal(np.inf, np.float32), literal(3, np.int32)
+    ('0.5', '0x7F800000', '3')
+    """
+    dtype = np.dtype(dtype)
+    if dtype == BOOL:
+        return "true" if value else "false"
+    if not is_float(dtype):
+        signed = np.dtype(f"int{bits(dtype)}")
+        return str(int(np.asarray(value).astype(dtype).view(signed)))
+    exact = np.asarray(value).astype(dtype)
+    number = float(exact)
+    if not np.isfinite(number):
+        return f"0x{int(exact.view(f'uint{bits(dtype)}')):0{bits(dtype) // 4}X}"
+    text = repr(number)
+    return text if "e" not in text else f"{number:.17e}"
+
+
+def lowest(dtype: Any) -> Any:
+    """The value that a maximum never prefers."""
+    dtype = np.dtype(dtype)
+    if dtype == BOOL:
+        return False
+    return -np.inf if is_float(dtype) else np.iinfo(dtype).min
+
+
+def highest(dtype: Any) -> Any:
+    """The value that a minimum never prefers."""
+    dtype = np.dtype(dtype)
+    if dtype == BOOL:
+        return True
+    return np.inf if is_float(dtype) else np.iinfo(dtype).max
+
+
+def unwritten(dtype: Any) -> Any:
+    """The contents of memory before the first write: NaN, or 0 where the dtype has none."""
+    if is_float(dtype):
+        return np.nan
+    return 0

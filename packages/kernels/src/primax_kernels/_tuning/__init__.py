@@ -1,0 +1,1 @@
+"""Choice of block sizes and compiler parameters by measurement."""
