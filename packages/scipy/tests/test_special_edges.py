@@ -157,9 +157,15 @@ def test_hypergeometric_functions_in_special_cases() -> None:
 
 def test_bernoulli_numbers() -> None:
     with enable_x64(True):
-        actual = np.asarray(special.bernoulli(30))
+        actual, many = (np.asarray(special.bernoulli(n)) for n in (30, 264))
     np.testing.assert_allclose(actual, theirs.bernoulli(30), 1e-11, 1e-15)
+    np.testing.assert_allclose(many[:31], actual)
+    assert many[258] == 1.3352784187354634e306  # mpmath
+    assert many[259:].tolist() == [0, -np.inf, 0, np.inf, 0, -np.inf]
     assert np.asarray(special.bernoulli(0)).tolist() == [1.0]
+    assert np.isinf(special.bernoulli(300)[-1])
+    with pytest.raises(ValueError, match="at most 10,000,000, got 2147483648"):
+        special.bernoulli(2**31)
     with pytest.raises(ValueError, match="non-negative"):
         special.bernoulli(-1)
 

@@ -9,6 +9,11 @@ from ._decompositions import hessenberg as hessenberg
 from ._decompositions import qr as qr
 from ._decompositions import qr_multiply as qr_multiply
 from ._decompositions import svd as svd
+from ._equations import pinvh as pinvh
+from ._equations import solve_continuous_lyapunov as solve_continuous_lyapunov
+from ._equations import solve_discrete_lyapunov as solve_discrete_lyapunov
+from ._equations import solve_toeplitz as solve_toeplitz
+from ._equations import subspace_angles as subspace_angles
 from ._matrix_functions import expm as expm
 from ._matrix_functions import expm_frechet as expm_frechet
 from ._matrix_functions import funm as funm

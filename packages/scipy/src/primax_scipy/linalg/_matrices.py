@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import dtypes, library_function, typeof
+from primax_core.extend import dtypes, inexact, library_function, typeof
 from primax_numpy.declaring import check_arrays, is_complex
 
 
@@ -90,6 +90,13 @@ def transposed(x: Any) -> Any:
 def conjugate(x: Any) -> Any:
     """The complex conjugate; real numbers unchanged."""
     return lax.conj(x) if is_complex(x) else x
+
+
+def in_common_dtype(*xs: Any) -> list[Any]:
+    """Operands of any ranks converted to their common inexact dtype, strongly typed."""
+    avals = [typeof(x) for x in xs]
+    dtype, _ = inexact(*dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals])))
+    return [lax.convert_element_type(x, dtype) for x in xs]
 
 
 def with_batch(x: Any, batch: tuple[int, ...], core: int) -> Any:

@@ -14,11 +14,18 @@ from typing import Any, Final
 import numpy as np
 
 import primax_numpy as pnp
-from primax_core import jvp, lax
+from primax_core import custom_jvp, jvp, lax, vmap
 from primax_core.extend import Array, dtypes, inexact, promoted, typeof
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex, strong
 
-from ._matrices import adjoint, check_matrices, check_one_matrix, check_square, identity_like
+from ._matrices import (
+    adjoint,
+    check_matrices,
+    check_one_matrix,
+    check_square,
+    identity_like,
+    in_common_dtype,
+)
 
 # Norm bounds up to which Padé approximants of the exponential are exact to rounding (Higham,
 # 2005), # by the bytes of a real number and the degree
@@ -212,11 +219,19 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """Conversion of a real Schur form to the complex, triangular form.
 
     Args:
-      T, Z: the results of :func:`schur` for a real matrix.
+      T, Z: the results of :func:`schur` for real matrices, ``[..., n, n]``.
       check_finite: ignored.
     """
-    check_one_matrix("rsf2csf", T, Z)
-    out: tuple[Array, Array] = _rsf2csf(T, Z)
+    check_square("rsf2csf", T, Z)
+    if typeof(T).shape != typeof(Z).shape:
+        raise ValueError(
+            f"linalg.rsf2csf: shapes {typeof(T).shape} and {typeof(Z).shape} differ: pass both "
+            "results of schur"
+        )
+    convert = _rsf2csf
+    for _ in typeof(T).shape[:-2]:
+        convert = vmap(convert)
+    out: tuple[Array, Array] = convert(T, Z)
     return out
 
 
@@ -225,7 +240,22 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
 
 @compiled(name="sqrtm")
 def _sqrtm(a):
-    t, z = lax.linalg.schur(_complex(as_inexact(a)))
+    return _differentiable_root(_complex(as_inexact(a)))
+
+
+@custom_jvp
+def _differentiable_root(a: Any) -> Any:
+    return _root_by_schur_form(a)
+
+
+@_differentiable_root.defjvp
+def _differentiable_root_jvp(primals: Any, tangents: Any) -> Any:
+    root = _differentiable_root(*primals)
+    return root, _solve_sylvester(root, root, tangents[0])
+
+
+def _root_by_schur_form(a: Any) -> Any:
+    t, z = lax.linalg.schur(a)
     n = typeof(t).shape[-1]
     if not n:
         return t
@@ -257,6 +287,8 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
       A: ``number[n, n]``.
       blocksize: only 1.
 
+    Derivatives of any order solve Sylvester equations with the root; an eigenvalue 0 has none.
+
     Raises:
       NotImplementedError: if ``blocksize`` is not 1.
     """
@@ -274,11 +306,11 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
       A: ``number[n, n]``. Equal or close eigenvalues reduce the precision.
       func: an elementwise function, applied to the vector of eigenvalues.
       disp: return the result alone; otherwise also an estimate of the relative error.
+
+    The derivative uses the eigenvectors, which must be independent.
     """
     check_one_matrix("funm", A)
-    t, z = schur(A, output="complex")
-    out, smallest = _parlett(t, func(pnp.diagonal(t)))
-    result = _product(_product(z, out), adjoint(z))
+    result, t, smallest = _function_of(func)(_complex(as_inexact(pnp.asarray(A))))
     if disp:
         return result
     eps = dtypes.finfo(typeof(t).dtype).eps
@@ -286,6 +318,37 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     guess = pnp.maximum(eps, eps / pnp.where(smallest == 0, eps, smallest) * norm)
     error = pnp.where(pnp.all(pnp.isfinite(result)), pnp.minimum(1.0, guess), pnp.inf)
     return result, lax.convert_element_type(error, dtypes.finfo(typeof(t).dtype).dtype)
+
+
+def _function_of(func: Callable[[Any], Any]) -> Any:
+    """A matrix function with its derivative; also the Schur form and the smallest gap."""
+
+    @custom_jvp
+    def function(a: Any) -> Any:
+        t, z = lax.linalg.schur(a)
+        out, smallest = _parlett(t, func(pnp.diagonal(t)))
+        return _product(_product(z, out), adjoint(z)), t, smallest
+
+    @function.defjvp
+    def _function_jvp(primals: Any, tangents: Any) -> Any:
+        # The formula of Daleckii and Krein, with divided differences at the eigenvalues
+        (a,), (e,) = primals, tangents
+        value, t, smallest = function(a)
+        values, vectors = lax.linalg.eig(a, compute_left_eigenvectors=False)
+        f, slopes = jvp(func, (values,), (pnp.ones_like(values),))
+        f, slopes = _complex(f), _complex(slopes)
+        gaps = values[:, None] - values[None]
+        scale = pnp.max(pnp.abs(values))
+        eps = dtypes.finfo(typeof(a).dtype).eps
+        close = pnp.abs(gaps) <= eps**0.5 * scale
+        quotients = (f[:, None] - f[None]) / pnp.where(close, 1, gaps)
+        quotients = pnp.where(close, 0.5 * (slopes[:, None] + slopes[None]), quotients)
+        inner = quotients * _product(pnp.linalg.solve(vectors, e), vectors)
+        change = _product(_product(vectors, inner), pnp.linalg.inv(vectors))
+        still = pnp.zeros_like(t), pnp.zeros_like(smallest)
+        return (value, t, smallest), (change, *still)
+
+    return function
 
 
 @compiled(name="parlett")
@@ -357,8 +420,23 @@ def polar(
 # Matrix equations
 
 
-@compiled("real", name="solve_sylvester")
-def _solve_sylvester(a, b, c, *, real):
+@compiled(name="solve_sylvester")
+def _solve_sylvester(a, b, c):
+    """The solution by the Schur forms; derivatives solve further equations."""
+    a, b, c = in_common_dtype(a, b, c)
+
+    def left_side(x: Any) -> Any:
+        return _product(a, x) + _product(x, b)
+
+    fixed = [lax.stop_gradient(x) for x in (a, b)]
+    real = not is_complex(c)
+    return lax.custom_linear_solve(
+        left_side, c, lambda _, y: _by_schur_forms(*fixed, y, real),
+        lambda _, y: _by_schur_forms(fixed[0].T, fixed[1].T, y, real),
+    )  # fmt: skip
+
+
+def _by_schur_forms(a: Any, b: Any, c: Any, real: bool) -> Any:
     ta, za = lax.linalg.schur(_complex(a))
     tb, zb = lax.linalg.schur(_complex(b))
     f = _product(_product(adjoint(za), _complex(c)), zb)
@@ -400,7 +478,5 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
             f"linalg.solve_sylvester: C of shape {typeof(C).shape} does not match A of shape "
             f"{typeof(A).shape} and B of shape {typeof(B).shape}"
         )
-    real = not any(is_complex(x) for x in (A, B, C))
-    a, b, c = (as_inexact(pnp.asarray(x)) for x in (A, B, C))
-    out: Array = _solve_sylvester(a, b, c, real=real)
+    out: Array = _solve_sylvester(A, B, C)
     return out

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import primax_numpy as pnp
-from primax_core import lax
+from primax_core import lax, vmap
 from primax_core.extend import Array, dtypes, typeof
 from primax_numpy.declaring import as_inexact, check_arrays, compiled
 
@@ -241,21 +241,25 @@ def fiedler_companion(a: Any) -> Array:
     polynomial.
 
     Args:
-      a: coefficients ``[n]``, the highest power first.
+      a: coefficients ``[..., n]``, the highest power first.
 
     Returns:
-      ``[n - 1, n - 1]``, empty for fewer than two coefficients. Fiedler, Linear Algebra Appl. 372
-      (2003).
+      ``[..., n - 1, n - 1]``, empty for fewer than two coefficients. Fiedler, Linear Algebra
+      Appl. 372 (2003).
 
     Raises:
-      ValueError: if ``a`` is not a vector.
+      ValueError: if ``a`` is a number.
     """
     _vectors("fiedler_companion", a)
-    if typeof(a).ndim != 1:
-        raise ValueError(f"fiedler_companion takes a vector, got shape {typeof(a).shape}")
-    if typeof(a).shape[0] < 2:
-        return pnp.zeros((0, 0), typeof(as_inexact(a)).dtype)
-    out: Array = _fiedler_companion(a)
+    shape = typeof(a).shape
+    if not shape:
+        raise ValueError("fiedler_companion takes vectors, got a number")
+    if shape[-1] < 2:
+        return pnp.zeros((*shape[:-1], 0, 0), typeof(as_inexact(a)).dtype)
+    build = _fiedler_companion
+    for _ in shape[:-1]:
+        build = vmap(build)
+    out: Array = build(a)
     return out
 
 

@@ -3,77 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 import primax_numpy as pnp
-from primax_core import lax, value_and_grad
-from primax_core.extend import typeof
+from primax_core import lax
+from primax_core.extend import Tracer, is_operand, typeof
 from primax_numpy.declaring import check_arrays, is_complex
 
-from ._line_search import line_search
+from ._bfgs import bfgs
+from ._implicit import minimum_with_derivative
+from ._lbfgs import lbfgs
+from ._newton import newton_cg, trust_ncg
+from ._results import OptimizeResults
+from ._simplex import nelder_mead
 
+_LBFGS: Final = ("maxiter", "norm", "gtol", "ftol", "maxcor", "maxls", "maxfun")
+_SIMPLEX: Final = ("maxiter", "maxfun", "xatol", "fatol", "adaptive")
+_TRUST: Final = ("maxiter", "norm", "gtol", "initial_trust_radius", "max_trust_radius", "eta")
 
-class OptimizeResults(NamedTuple):
-    """The result of a minimization.
-
-    Attributes:
-      x: the point ``[n]``.
-      success: true if the gradient norm is below the tolerance.
-      status: 0; 1 if the maximum number of steps was reached; 3 if no step along the last
-        direction decreased the function.
-      fun: the value of the function.
-      jac: the gradient ``[n]``.
-      hess_inv: an approximation of the inverse Hessian ``[n, n]``.
-      nfev, njev, nit: the numbers of function evaluations, gradient evaluations and steps.
-    """
-
-    x: Any
-    success: Any
-    status: Any
-    fun: Any
-    jac: Any
-    hess_inv: Any
-    nfev: Any
-    njev: Any
-    nit: Any
-
-
-class _State(NamedTuple):
-    x: Any
-    value: Any
-    gradient: Any
-    inverse: Any
-    failed: Any
-    evaluations: Any
-    steps: Any
-
-
-_OPTIONS: Final = ("maxiter", "norm", "gtol", "line_search_maxiter")
+_METHODS: Final[dict[str, tuple[str, Callable[..., OptimizeResults], tuple[str, ...]]]] = {
+    "bfgs": ("BFGS", bfgs, ("maxiter", "norm", "gtol", "line_search_maxiter")),
+    "l-bfgs-b": ("L-BFGS-B", lbfgs, _LBFGS),
+    "l-bfgs-experimental-do-not-rely-on-this": (
+        "l-bfgs-experimental-do-not-rely-on-this", lbfgs, (*_LBFGS, "maxgrad"),
+    ),
+    "newton-cg": ("Newton-CG", newton_cg, ("maxiter", "norm", "gtol", "line_search_maxiter")),
+    "trust-ncg": ("trust-ncg", trust_ncg, _TRUST),
+    "nelder-mead": ("Nelder-Mead", nelder_mead, _SIMPLEX),
+}  # fmt: skip
+_BOUNDED: Final = ("l-bfgs-b", "nelder-mead")
 
 
 def minimize(
     fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
-    tol: float | None = None, options: Mapping[str, Any] | None = None,
+    tol: float | None = None, options: Mapping[str, Any] | None = None, bounds: Any = None,
 ) -> OptimizeResults:  # fmt: skip
     """A local minimum of a function of a vector, from an initial guess.
 
     Args:
-      fun: ``fun(x, *args)``, a differentiable function with a real scalar value.
+      fun: ``fun(x, *args)``, with a real scalar value; differentiable except for Nelder-Mead.
       x0: the initial guess, ``float[n]``.
       args: further arguments, as a tuple.
-      method: ``"BFGS"``, with a line search for the strong Wolfe conditions.
-      tol: a synonym of the option ``gtol``.
-      options: ``gtol``, the tolerance of the gradient norm (1e-5); ``norm``, the order of the norm
-        (infinity); ``maxiter``, the maximum number of steps (200 times ``n``);
-        ``line_search_maxiter``, the maximum number of trials in a line search (10).
+      method: ``"BFGS"``, ``"L-BFGS-B"``, ``"Newton-CG"`` (Hessian-vector products and a line
+        search), ``"trust-ncg"`` (a trust region), ``"Nelder-Mead"`` (without derivatives), or
+        ``"l-bfgs-experimental-do-not-rely-on-this"``, L-BFGS under the reference's name.
+      tol: a synonym of the option ``gtol``; of ``xatol`` and ``fatol`` for Nelder-Mead.
+      options: ``maxiter``, the maximum number of steps (200 times ``n``); ``gtol``, the tolerance
+        of the gradient norm (1e-5); ``norm``, the order of the norm (infinity); and for
 
-    The function can be compiled and mapped. The iteration is not differentiable in reverse mode:
-      differentiate the result with ``lax.custom_root`` and the gradient of ``fun``.
+        - BFGS, Newton-CG: ``line_search_maxiter``, the maximum number of trials in a line search;
+        - L-BFGS: ``maxcor``, the number of stored moves (10); ``maxls``, the maximum number of
+          trials in a line search (20); ``ftol``, the relative decrease of the function at which to
+          stop (0); ``maxfun``, the maximum number of evaluations;
+        - trust-ncg: ``initial_trust_radius`` (1), ``max_trust_radius`` (1000), ``eta``, the
+          smallest accepted ratio of decrease to prediction (0.15);
+        - Nelder-Mead: ``xatol``, ``fatol``, tolerances of points and values (1e-4); ``adaptive``,
+          parameters for many variables; ``maxfun``.
+      bounds: for L-BFGS-B and Nelder-Mead, a pair of arrays or numbers ``(low, high)``, a matrix
+        ``[n, 2]``, or a sequence of ``n`` pairs, in which None is no bound.
+
+    Returns:
+      An :class:`OptimizeResults`. Without convergence, ``success`` is false and ``status`` is the
+      reason.
+
+    The function can be compiled and mapped. ``x`` and ``fun`` are differentiable in ``args`` and in
+    arrays that ``fun`` closes over, by the implicit function theorem at the minimum: the derivative
+    solves a system with the Hessian, and an active bound moves the variable with the bound. The
+    derivative with respect to the guess is zero; other fields have none.
+
+    L-BFGS-B follows the projected two-metric method of Bertsekas (SIAM J. Control Optim. 20, 1982):
+    the two-loop recursion for the free variables, and a search along the projected path.
 
     Raises:
-      ValueError: if the method is unknown.
+      ValueError: if the method is unknown or takes no bounds, or the bounds are inconsistent.
       TypeError: if an option is unknown, ``args`` is not a tuple, or the guess is not a vector of
         real floats.
 
@@ -83,75 +87,106 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to minimize must be a tuple, got {args!r}")
-    if not isinstance(method, str) or method.lower() != "bfgs":
-        raise ValueError(f"Method {method} not recognized: use 'BFGS'")
+    key = method.lower() if isinstance(method, str) else None
+    if key not in _METHODS:
+        names = ", ".join(repr(name) for name, *_ in _METHODS.values())
+        raise ValueError(f"Method {method} not recognized: use one of {names}")
+    _, solver, known = _METHODS[key]
     settings = dict(options or {})
-    unknown = sorted(set(settings) - set(_OPTIONS))
+    unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise TypeError(f"minimize has no option {unknown[0]!r}: it has {', '.join(_OPTIONS)}")
-    check_arrays("minimize", x0)
+        raise TypeError(
+            f"minimize has no option {unknown[0]!r} for the method {method!r}: it has "
+            f"{', '.join(known)}"
+        )
+    x0 = vector_of_floats("minimize", x0)
+    if tol is not None:
+        for name in ("xatol", "fatol") if key == "nelder-mead" else ("gtol",):
+            settings.setdefault(name, tol)
+    if "maxgrad" in settings:
+        # Each evaluation computes the value and the gradient.
+        maxgrad = settings.pop("maxgrad")
+        settings["maxfun"] = maxgrad if "maxfun" not in settings else pnp.minimum(
+            maxgrad, settings["maxfun"])  # fmt: skip
+    box = None
+    if bounds is not None:
+        if key not in _BOUNDED:
+            raise ValueError(
+                f"minimize: the method {method!r} takes no bounds: use 'L-BFGS-B' or 'Nelder-Mead'"
+            )
+        box = box_of("minimize", bounds, x0)
+        settings["bounds"] = box
+    return _solved(lambda x: fun(x, *args), x0, solver, settings, box)
+
+
+def _solved(
+    fun: Callable[[Any], Any], x0: Any, solver: Callable[..., OptimizeResults],
+    settings: dict[str, Any], box: Any,
+) -> OptimizeResults:  # fmt: skip
+    def solve(guess: Any) -> tuple[Any, Any]:
+        out = solver(fun, guess, **settings)
+        return out.x, out
+
+    x, out = minimum_with_derivative(fun, lax.stop_gradient(x0), solve, box)
+    return out._replace(x=x, fun=fun(x))
+
+
+def vector_of_floats(name: str, x0: Any) -> Any:
+    """The initial guess as an array.
+
+    Raises:
+      TypeError: if it is not a vector of real floats.
+    """
+    check_arrays(name, x0)
     aval = typeof(x0)
     if aval.ndim != 1 or aval.dtype.kind in "iub" or is_complex(x0):
         raise TypeError(
-            f"minimize needs a vector of floats as initial guess, got "
-            f"{aval.dtype.name}{list(aval.shape)}: "
-            "flatten it with flatten_util.ravel_pytree"
+            f"{name} needs a vector of floats as initial guess, got "
+            f"{aval.dtype.name}{list(aval.shape)}: flatten it with flatten_util.ravel_pytree"
         )
-    if tol is not None:
-        settings.setdefault("gtol", tol)
-    return _bfgs(lambda x: fun(x, *args), pnp.asarray(x0), **settings)
+    return pnp.asarray(x0)
 
 
-def _bfgs(
-    fun: Callable[[Any], Any], x0: Any, maxiter: Any = None, norm: Any = np.inf, gtol: Any = 1e-5,
-    line_search_maxiter: int = 10,
-) -> OptimizeResults:  # fmt: skip
-    """Algorithm 6.1 of Nocedal and Wright, *Numerical Optimization* (2006)."""
-    n = typeof(x0).size
-    limit = 200 * n if maxiter is None else maxiter
-    evaluate = value_and_grad(fun)
+def box_of(name: str, bounds: Any, x0: Any) -> tuple[Any, Any]:
+    """Lower and upper bounds in the shape and dtype of the guess.
 
-    def small(gradient: Any) -> Any:
-        return pnp.linalg.norm(gradient, norm) < gtol
-
-    def going(state: _State) -> Any:
-        return ~state.failed & ~small(state.gradient) & (state.steps < limit)
-
-    def step(state: _State) -> _State:
-        x, value, gradient, inverse, _, count, steps = state
-        direction = -_times(inverse, gradient)
-        # The curvature is unknown in the first step.
-        size = pnp.where(steps == 0, pnp.linalg.norm(gradient), 1)
-        first = 1 / pnp.maximum(size, 1)
-        search = line_search(evaluate, x, direction, value, gradient, first, line_search_maxiter)
-        move = search.point.step * direction
-        return _State(
-            x + move, search.point.value, search.point.gradient,
-            _updated(inverse, move, search.point.gradient - gradient),
-            ~search.decreased, count + search.tries, steps + 1,
-        )  # fmt: skip
-
-    value, gradient = evaluate(x0)
-    first = _State(x0, value, gradient, pnp.eye(n, dtype=typeof(x0).dtype), False, 1, 0)
-    last = lax.while_loop(going, step, first)
-    success = small(last.gradient)
-    status = pnp.where(success, 0, pnp.where(last.failed, 3, 1))
-    return OptimizeResults(
-        last.x, success, status, last.value, last.gradient, last.inverse,
-        last.evaluations, last.evaluations, last.steps,
-    )  # fmt: skip
+    Raises:
+      ValueError: if the form is unknown, sizes do not match, or a lower bound exceeds the upper.
+    """
+    n, dtype = typeof(x0).size, typeof(x0).dtype
+    low, high = _sides(name, bounds, n)
+    sides = []
+    for side in (low, high):
+        if typeof(side).shape not in ((), (n,)):
+            raise ValueError(
+                f"{name}: bounds of shape {typeof(side).shape} do not match {n} variables"
+            )
+        side = lax.convert_element_type(side, dtype)
+        sides.append(pnp.broadcast_to(side, (n,)))
+    if not any(isinstance(side, Tracer) for side in sides):
+        wrong = np.flatnonzero(np.asarray(sides[0]) > np.asarray(sides[1]))
+        if len(wrong):
+            raise ValueError(
+                f"{name}: the lower bound of variable {wrong[0]} exceeds its upper bound: exchange "
+                "them"
+            )
+    return sides[0], sides[1]
 
 
-def _times(x: Any, y: Any) -> Any:
-    return pnp.matmul(x, y, precision=lax.Precision.HIGHEST)
-
-
-def _updated(inverse: Any, move: Any, change: Any) -> Any:
-    """The BFGS update of the inverse Hessian; unchanged if the curvature condition fails."""
-    curvature = _times(move, change)
-    useful = curvature > 0
-    rho = 1 / pnp.where(useful, curvature, 1)
-    one = pnp.eye(len(move), dtype=typeof(move).dtype)
-    left = one - rho * pnp.outer(move, change)
-    new = _times(left, _times(inverse, left.T)) + rho * pnp.outer(move, move)
-    return pnp.where(useful, new, inverse)
+def _sides(name: str, bounds: Any, n: int) -> tuple[Any, Any]:
+    """The lower and upper bounds. A sequence of lists or tuples consists of pairs."""
+    if is_operand(bounds) and typeof(bounds).shape == (n, 2):
+        return bounds[:, 0], bounds[:, 1]
+    if isinstance(bounds, (list, tuple)):
+        if len(bounds) == 2 and all(is_operand(v) for v in bounds):
+            return bounds[0], bounds[1]
+        if len(bounds) == n and all(isinstance(p, (list, tuple)) and len(p) == 2 for p in bounds):
+            columns = [
+                pnp.stack([pnp.asarray(default if p[i] is None else p[i], float) for p in bounds])
+                for i, default in ((0, -np.inf), (1, np.inf))
+            ]
+            return columns[0], columns[1]
+    raise ValueError(
+        f"{name}: bounds must be a pair (low, high) of arrays or numbers, a matrix [{n}, 2] or a "
+        f"sequence of {n} pairs"
+    )

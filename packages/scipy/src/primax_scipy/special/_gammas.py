@@ -366,6 +366,30 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     return out
 
 
+def _shifted(x: Any) -> tuple[Any, Any]:
+    """``y >= 8`` and ``p`` with ``gamma(x) = gamma(y) / p``, for positive ``x``."""
+    near = x < 8
+    low = choose(near, x, 1.0)
+    product = low
+    for k in range(1, 8):
+        product = product * (low + k)
+    return choose(near, x + 8, x), choose(near, product, 1.0)
+
+
+def _rising_of_positive(z: Any, m: Any) -> Any:
+    """``gamma(z + m) / gamma(z)`` for positive ``z`` and ``z + m``: Stirling's formula, without
+    the terms that cancel, and with the power as one operation."""
+    end = z + m
+    rounded = end - z
+    lost = (z - (end - rounded)) + (m - rounded)  # of the sum: Knuth, TAOCP 2, 4.2.2
+    (u, below), (v, above) = _shifted(z), _shifted(end)
+    gap = choose((z >= 8) == (end >= 8), m, v - u)
+    bend = (u - 0.5) * lax.log1p(gap / u) - gap + (_stirling_rest(v) - _stirling_rest(u))
+    half = lax.pow(v, 0.5 * gap)
+    slope = lost * (lax.log(v) - 0.5 / v)  # the derivative of log-gamma is nearly this
+    return (half * (lax.exp(bend) * (1 + slope) * (below / above))) * half
+
+
 @elementwise
 def poch(z: Any, m: Any) -> Array:
     """Rising factorial, ``gamma(z + m) / gamma(z)``, which is ``z (z + 1) ... (z + m - 1)``."""
@@ -377,6 +401,9 @@ def poch(z: Any, m: Any) -> Array:
         plain_sign(z_safe) * plain_sign(end_safe)
         * lax.exp(lax.lgamma(end_safe) - lax.lgamma(z_safe))
     )  # fmt: skip
+    inner = (z > 0) & (end > 0) & (z < np.inf) & (end < np.inf)
+    positive = _rising_of_positive(choose(inner, z, 1.0), choose(inner, m, 1.0))
+    value = choose(inner, positive, value)
     # If both are poles, the result is the ratio of residues.
     a, b = choose(from_pole & to_pole, 1 - z, 1.0), choose(from_pole & to_pole, 1 - end, 1.0)
     odd = lax.rem(lax.abs(m), lax.full_like(m, 2.0)) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -117,11 +117,17 @@ def _bernoulli_numbers(n: int) -> list[Fraction]:
     return out
 
 
+LAST_FINITE: Final = 258
+"""Index of the last Bernoulli number that is no zero and that ``float64`` can represent."""
+
+MOST_BERNOULLI: Final = 10_000_000
+
+
 def bernoulli(n: int) -> Array:
     """Bernoulli numbers ``B_0`` to ``B_n``, with ``B_1 = -1/2``, correctly rounded.
 
     Raises:
-      ValueError: if ``n`` is negative.
+      ValueError: if ``n`` is negative or larger than 10,000,000.
 
     >>> [round(float(b), 4) for b in bernoulli(4)]
     [1.0, -0.5, 0.1667, 0.0, -0.0333]
@@ -129,11 +135,14 @@ def bernoulli(n: int) -> Array:
     n = operator.index(n)
     if n < 0:
         raise ValueError("n must be a non-negative integer.")
-    return pnp.asarray([_as_float(b) for b in _bernoulli_numbers(n)], dtype=float)
-
-
-def _as_float(x: Fraction) -> float:
-    try:
-        return float(x)
-    except OverflowError:
-        return math.inf if x > 0 else -math.inf
+    if n > MOST_BERNOULLI:
+        raise ValueError(
+            f"bernoulli: n is at most {MOST_BERNOULLI:,}, got {n}: beyond B_{LAST_FINITE} all are "
+            "zero or infinite"
+        )
+    few = [float(b) for b in _bernoulli_numbers(min(n, LAST_FINITE))]
+    numbers = np.zeros(n + 1)
+    numbers[: len(few)] = few
+    numbers[LAST_FINITE + 2 :: 4] = -math.inf
+    numbers[LAST_FINITE + 4 :: 4] = math.inf
+    return pnp.asarray(numbers, dtype=float)

@@ -1,17 +1,64 @@
-"""Probability distributions: densities, CDFs, their logarithms and inverses.
+"""Probability distributions, and statistics of data.
 
-Arguments broadcast together; integers become floats.
+Distributions are modules: densities, CDFs, their logarithms, complements and inverses, moments,
+entropies, samplers. Arguments broadcast together; integers become floats.
 """
 
 from . import bernoulli as bernoulli
 from . import beta as beta
+from . import betabinom as betabinom
+from . import binom as binom
 from . import cauchy as cauchy
+from . import chi2 as chi2
+from . import dirichlet as dirichlet
 from . import expon as expon
+from . import f as f
 from . import gamma as gamma
+from . import gennorm as gennorm
+from . import geom as geom
+from . import gumbel_l as gumbel_l
+from . import gumbel_r as gumbel_r
+from . import halfcauchy as halfcauchy
+from . import halfnorm as halfnorm
+from . import hypergeom as hypergeom
+from . import invgamma as invgamma
+from . import invgauss as invgauss
 from . import laplace as laplace
 from . import logistic as logistic
+from . import lognorm as lognorm
+from . import loguniform as loguniform
+from . import multinomial as multinomial
 from . import multivariate_normal as multivariate_normal
+from . import nbinom as nbinom
 from . import norm as norm
+from . import pareto as pareto
 from . import poisson as poisson
+from . import rayleigh as rayleigh
+from . import skellam as skellam
+from . import skewnorm as skewnorm
 from . import t as t
+from . import triang as triang
+from . import truncnorm as truncnorm
 from . import uniform as uniform
+from . import vonmises as vonmises
+from . import weibull_max as weibull_max
+from . import weibull_min as weibull_min
+from . import wrapcauchy as wrapcauchy
+from . import zipf as zipf
+from ._kde import gaussian_kde as gaussian_kde
+from ._moments import DescribeResult as DescribeResult
+from ._moments import circmean as circmean
+from ._moments import circstd as circstd
+from ._moments import circvar as circvar
+from ._moments import describe as describe
+from ._moments import entropy as entropy
+from ._moments import gmean as gmean
+from ._moments import hmean as hmean
+from ._moments import iqr as iqr
+from ._moments import kurtosis as kurtosis
+from ._moments import sem as sem
+from ._moments import skew as skew
+from ._moments import zscore as zscore
+from ._ranks import ModeResult as ModeResult
+from ._ranks import mode as mode
+from ._ranks import rankdata as rankdata

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -19,15 +20,45 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def distribution_function(fun: _F) -> _F:
     """Compile a function of arrays; errors about other arguments contain its name."""
-    check = partial(check_arrays, f"{fun.__module__.rpartition('._')[2]}.{fun.__name__}")
-    front: Any = library_function(_in_single(fun), check=check)
-    return front
+    return declared(f"{fun.__module__.rpartition('._')[2]}.{fun.__name__}", fun)
+
+
+def declared(name: str, fun: Any) -> Any:
+    """As `distribution_function`, with the name in errors."""
+    return library_function(_in_single(fun), check=partial(check_arrays, name))
+
+
+def with_signature(
+    fun: Callable[..., Any], name: str, module: str, doc: str, parameters: Sequence[tuple[str, Any]]
+) -> Callable[..., Any]:
+    """A function of positional arguments with named parameters.
+
+    Args:
+      fun: takes one positional argument for each parameter.
+      parameters: names and defaults; ``inspect.Parameter.empty`` for none.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature(
+        [inspect.Parameter(n, kind, default=default) for n, default in parameters]
+    )
+
+    def bound(*args: Any, **named: Any) -> Any:
+        complete = signature.bind(*args, **named)
+        complete.apply_defaults()
+        return fun(*complete.args)
+
+    bound.__signature__ = signature  # type: ignore[attr-defined]
+    bound.__name__ = bound.__qualname__ = name
+    bound.__module__ = module
+    bound.__doc__ = doc
+    return bound
 
 
 def _in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, computed in ``float32`` for floats of at most 8 bits.
+    """The function, computed in ``float32`` for narrower floats.
 
-    XLA takes minutes to compile some densities otherwise: it writes out each of their conversions.
+    Sums and quotients would lose half of the digits, and XLA takes minutes to compile some
+    densities of floats of 8 bits: it writes out each of their conversions.
     """
 
     @wraps(fun)
@@ -35,7 +66,7 @@ def _in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
         avals = [typeof(x) for x in (*args, *options.values())]
         strong = {a.dtype for a in avals if not a.weak_type}
         inexact = [d for d in strong if d.name.startswith(("float", "bfloat", "complex"))]
-        if len(inexact) != 1 or inexact[0].itemsize > 1:
+        if len(inexact) != 1 or inexact[0].itemsize > 2:
             return fun(*args, **options)
         (narrow,) = inexact
 

@@ -1,12 +1,23 @@
-"""Cauchy distribution."""
+"""Cauchy distribution.
 
-from ._cauchy import (
-    cdf as cdf,
-    isf as isf,
-    logcdf as logcdf,
-    logpdf as logpdf,
-    logsf as logsf,
-    pdf as pdf,
-    ppf as ppf,
-    sf as sf,
-)
+>>> from primax_scipy.stats import cauchy
+>>> float(cauchy.cdf(0.0))
+0.5
+"""
+
+from ._power_laws import cauchy as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

@@ -1,11 +1,23 @@
-"""Exponential distribution on ``[loc, inf)``, with mean ``loc + scale``."""
+"""Exponential distribution on ``[loc, inf)``, with mean ``loc + scale``.
 
-from ._expon import (
-    cdf as cdf,
-    logcdf as logcdf,
-    logpdf as logpdf,
-    logsf as logsf,
-    pdf as pdf,
-    ppf as ppf,
-    sf as sf,
-)
+>>> from primax_scipy.stats import expon
+>>> float(expon.pdf(0.0))
+1.0
+"""
+
+from ._exponentials import expon as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

@@ -1,10 +1,23 @@
-"""Gamma distribution with shape parameter ``a``."""
+"""Gamma distribution with shape parameter ``a``.
 
-from ._gamma import (
-    cdf as cdf,
-    logcdf as logcdf,
-    logpdf as logpdf,
-    logsf as logsf,
-    pdf as pdf,
-    sf as sf,
-)
+>>> from primax_scipy.stats import gamma
+>>> float(gamma.pdf(0.0, 1.0))
+1.0
+"""
+
+from ._gamma_family import gamma as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

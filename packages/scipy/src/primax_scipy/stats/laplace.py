@@ -1,3 +1,23 @@
-"""Laplace distribution (two-sided exponential)."""
+"""Laplace distribution (two-sided exponential).
 
-from ._laplace import cdf as cdf, logpdf as logpdf, pdf as pdf
+>>> from primax_scipy.stats import laplace
+>>> float(laplace.pdf(0.0))
+0.5
+"""
+
+from ._exponentials import laplace as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

@@ -1,3 +1,23 @@
-"""Logistic distribution."""
+"""Logistic distribution.
 
-from ._logistic import cdf as cdf, isf as isf, logpdf as logpdf, pdf as pdf, ppf as ppf, sf as sf
+>>> from primax_scipy.stats import logistic
+>>> float(logistic.pdf(0.0))
+0.25
+"""
+
+from ._exponentials import logistic as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

@@ -1,16 +1,23 @@
 """Normal distribution with mean ``loc`` and standard deviation ``scale``.
 
-Arguments broadcast together; integers become floats. Functions that use the logarithm of the scale
-give NaN if ``scale`` is negative.
+>>> from primax_scipy.stats import norm
+>>> round(float(norm.cdf(1.0)), 4)
+0.8413
 """
 
-from ._norm import (
-    cdf as cdf,
-    isf as isf,
-    logcdf as logcdf,
-    logpdf as logpdf,
-    logsf as logsf,
-    pdf as pdf,
-    ppf as ppf,
-    sf as sf,
-)
+from ._normals import norm as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

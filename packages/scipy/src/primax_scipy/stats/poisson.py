@@ -1,3 +1,23 @@
-"""Poisson distribution with mean ``mu``."""
+"""Poisson distribution with mean ``mu``.
 
-from ._poisson import cdf as cdf, entropy as entropy, logpmf as logpmf, pmf as pmf
+>>> from primax_scipy.stats import poisson
+>>> float(poisson.pmf(0, 0.0))
+1.0
+"""
+
+from ._counts import poisson as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpmf = _functions.logpmf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pmf = _functions.pmf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

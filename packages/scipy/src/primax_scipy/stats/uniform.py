@@ -1,3 +1,23 @@
-"""Uniform distribution on ``[loc, loc + scale]``."""
+"""Uniform distribution on ``[loc, loc + scale]``.
 
-from ._uniform import cdf as cdf, logpdf as logpdf, pdf as pdf, ppf as ppf
+>>> from primax_scipy.stats import uniform
+>>> float(uniform.cdf(0.25))
+0.25
+"""
+
+from ._exponentials import uniform as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

@@ -1,0 +1,6 @@
+"""The beta-binomial distribution: the module ``primax_scipy.stats.betabinom``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.betabinom import *

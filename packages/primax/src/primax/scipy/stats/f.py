@@ -1,0 +1,7 @@
+"""The F distribution: the module
+``primax_scipy.stats.f``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.f import *

@@ -1,0 +1,7 @@
+"""The generalized normal distribution: the module
+``primax_scipy.stats.gennorm``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.gennorm import *

@@ -1,0 +1,6 @@
+"""The geometric distribution: the module ``primax_scipy.stats.geom``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.geom import *

@@ -1,0 +1,7 @@
+"""The half-Cauchy distribution: the module
+``primax_scipy.stats.halfcauchy``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.halfcauchy import *

@@ -1,0 +1,7 @@
+"""The half-normal distribution: the module
+``primax_scipy.stats.halfnorm``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.halfnorm import *

@@ -1,0 +1,7 @@
+"""The lognormal distribution: the module
+``primax_scipy.stats.lognorm``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.lognorm import *

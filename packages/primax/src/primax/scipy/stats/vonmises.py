@@ -1,0 +1,7 @@
+"""The Von Mises distribution: the module
+``primax_scipy.stats.vonmises``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.vonmises import *

@@ -1,0 +1,7 @@
+"""The wrapped Cauchy distribution: the module
+``primax_scipy.stats.wrapcauchy``.
+
+This file is for type checkers; an import returns the wheel's module itself.
+"""
+
+from primax_scipy.stats.wrapcauchy import *

@@ -1,0 +1,3 @@
+"""Clustering."""
+
+from . import vq as vq

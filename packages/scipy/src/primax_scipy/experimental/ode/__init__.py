@@ -1,0 +1,3 @@
+"""Ordinary differential equations, under the reference's experimental name."""
+
+from ._odeint import odeint as odeint

@@ -1,0 +1,377 @@
+"""Morphology of binary and grey images: Serra, Image Analysis and Mathematical
+Morphology (1982)."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+import primax_numpy as pnp
+from primax_core import lax
+from primax_core.extend import Array, dtypes, typeof
+from primax_numpy.declaring import check_arrays, compiled
+
+from .._layout import as_operand
+from ._arguments import bounds, cast_back, check_modes, image, integers, per_axis, result_dtype
+from ._ranks import (
+    Footprint,
+    footprint_of,
+    maximum_filter,
+    minimum_filter,
+    neighbours,
+    running,
+    widened,
+)
+
+
+def generate_binary_structure(rank: int, connectivity: int) -> Array:
+    """Structure ``[3, ...]`` of the neighbours that differ in at most ``connectivity`` axes.
+
+    >>> generate_binary_structure(2, 1).astype(int).tolist()
+    [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
+    """
+    return pnp.asarray(_structure(operator.index(rank), operator.index(connectivity)))
+
+
+def _structure(rank: int, connectivity: int) -> Any:
+    if rank < 1:
+        return np.array(True)
+    return np.abs(np.indices((3,) * rank) - 1).sum(0) <= max(connectivity, 1)
+
+
+def iterate_structure(structure: Any, iterations: int) -> Array:
+    """A structure dilated by itself ``iterations - 1`` times."""
+    mask = np.asarray(structure).astype(bool)
+    out = mask
+    for _ in range(max(operator.index(iterations), 1) - 1):
+        wide = np.zeros([n + m - 1 for n, m in zip(out.shape, mask.shape)], bool)
+        for offset in np.argwhere(mask):
+            wide[tuple(slice(o, o + n) for o, n in zip(offset, out.shape))] |= out
+        out = wide
+    return pnp.asarray(out)
+
+
+def _arguments(name, x, structure, origin, flip):
+    """The footprint and the number of elements before each position."""
+    image(name, x)
+    d = typeof(x).ndim
+    mask = _structure(d, 1) if structure is None else footprint_of(name, None, structure, d)
+    origins = integers(name, "origin", origin, d)
+    if flip:
+        mask = np.flip(mask)
+    befores = tuple(bounds(name, n, o)[1 if flip else 0] for n, o in zip(mask.shape, origins))
+    return Footprint(mask), befores
+
+
+def _boolean(x: Any) -> Any:
+    return x if typeof(x).dtype == np.bool_ else pnp.not_equal(x, lax.full_like(x, 0))
+
+
+def _step(x, footprint, befores, grow, border):
+    """One dilation or erosion of booleans."""
+    mask = footprint.mask
+    shape, ndim = typeof(x).shape, typeof(x).ndim
+    axes, combine = tuple(range(ndim)), lax.bitwise_or if grow else lax.bitwise_and
+    wide = widened(x, mask, axes, ("constant",) * ndim, befores, bool(border))
+    if mask.all():
+        for axis in axes:
+            n = mask.shape[axis]
+            wide = running(wide, axis, n, shape[axis], combine)
+        return wide
+    total: Any = None
+    for part in neighbours(wide, mask, axes, shape):
+        total = part if total is None else combine(total, part)
+    return total
+
+
+@compiled("footprint", "befores", "grow", "border", "iterations", "dtype", name="binary_morphology")
+def _iterated(x, mask, *, footprint, befores, grow, border, iterations, dtype):
+    x = _boolean(x)
+    fixed = None if mask is None else ~_boolean(mask)
+
+    def step(y):
+        z = _step(y, footprint, befores, grow, border)
+        return z if fixed is None else pnp.where(fixed, x, z)
+
+    if iterations == 1:
+        out = step(x)
+    elif iterations > 1:
+        out = lax.fori_loop(0, iterations, lambda _, y: step(y), x)
+    else:
+
+        def changed(state):
+            return state[1]
+
+        def again(state):
+            y = step(state[0])
+            return y, pnp.any(y != state[0])
+
+        out, _ = lax.while_loop(changed, again, (x, np.bool_(True)))
+    return cast_back(out, dtype)
+
+
+def _binary(name, x, structure, iterations, mask, output, border, origin, grow) -> Array:
+    footprint, befores = _arguments(name, x, structure, origin, grow)
+    if mask is not None:
+        mask = as_operand(name, mask)
+        if typeof(mask).shape != typeof(x).shape:
+            raise ValueError(
+                f"{name}: mask must have the input's shape {typeof(x).shape}, got "
+                f"{typeof(mask).shape}"
+            )
+    if border not in (0, 1):
+        raise ValueError(f"{name}: border_value must be 0 or 1, got {border!r}")
+    dtype = np.dtype(bool) if output is None else result_dtype(name, x, output)
+    out: Array = _iterated(
+        x, mask, footprint=footprint, befores=befores, grow=grow, border=int(border),
+        iterations=operator.index(iterations), dtype=dtype,
+    )  # fmt: skip
+    return out
+
+
+def binary_erosion(
+    input: Any, structure: Any = None, iterations: int = 1, mask: Any = None, output: Any = None,
+    border_value: int = 0, origin: Any = 0, brute_force: bool = False,
+) -> Array:  # fmt: skip
+    """Erosion: positions at which the whole structure is in the image.
+
+    Args:
+      input: an image; elements other than 0 are true.
+      structure: a constant array of booleans, by default the neighbours along each axis.
+      iterations: the number of erosions; below 1, until nothing changes.
+      mask: positions that may change.
+      output: the dtype of the result, by default bool.
+      border_value: the value beyond the edges, 0 or 1.
+      origin: the shift of the structure, one value or one for each axis.
+      brute_force: accepted for compatibility; ignored, because it does not change the result.
+
+    Raises:
+      ValueError: if a shape, the border value or the origin is invalid.
+
+    >>> binary_erosion(np.bool_([1, 1, 1, 0])).astype(int).tolist()
+    [0, 1, 0, 0]
+    """
+    return _binary(
+        "binary_erosion", input, structure, iterations, mask, output, border_value, origin, False
+    )
+
+
+def binary_dilation(
+    input: Any, structure: Any = None, iterations: int = 1, mask: Any = None, output: Any = None,
+    border_value: int = 0, origin: Any = 0, brute_force: bool = False,
+) -> Array:  # fmt: skip
+    """Dilation: positions that the structure reaches from the image; see `binary_erosion`."""
+    return _binary(
+        "binary_dilation", input, structure, iterations, mask, output, border_value, origin, True
+    )
+
+
+def binary_opening(
+    input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
+    mask: Any = None, border_value: int = 0, brute_force: bool = False,
+) -> Array:  # fmt: skip
+    """Erosions followed by as many dilations; see `binary_erosion`."""
+    x = binary_erosion(input, structure, iterations, mask, None, border_value, origin)
+    return binary_dilation(x, structure, iterations, mask, output, border_value, origin)
+
+
+def binary_closing(
+    input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
+    mask: Any = None, border_value: int = 0, brute_force: bool = False,
+) -> Array:  # fmt: skip
+    """Dilations followed by as many erosions; see `binary_erosion`."""
+    x = binary_dilation(input, structure, iterations, mask, None, border_value, origin)
+    return binary_erosion(x, structure, iterations, mask, output, border_value, origin)
+
+
+def binary_propagation(
+    input: Any, structure: Any = None, mask: Any = None, output: Any = None, border_value: int = 0,
+    origin: Any = 0,
+) -> Array:  # fmt: skip
+    """Dilations within a mask until nothing changes; see `binary_erosion`."""
+    return binary_dilation(input, structure, -1, mask, output, border_value, origin)
+
+
+def binary_fill_holes(
+    input: Any, structure: Any = None, output: Any = None, origin: Any = 0
+) -> Array:
+    """The image with its holes, the background that dilations from the edges do not reach."""
+    image("binary_fill_holes", input)
+    background = pnp.logical_not(input)
+    outside = pnp.zeros(typeof(input).shape, np.bool_)
+    reached = binary_dilation(outside, structure, -1, background, None, 1, origin)
+    out = pnp.logical_not(reached)
+    return out if output is None else out.astype(result_dtype("binary_fill_holes", input, output))
+
+
+def binary_hit_or_miss(
+    input: Any, structure1: Any = None, structure2: Any = None, output: Any = None,
+    origin1: Any = 0, origin2: Any = None,
+) -> Array:  # fmt: skip
+    """Positions at which one structure is in the image and another one in the background.
+
+    Args:
+      structure1: by default the neighbours along each axis.
+      structure2: by default the complement of ``structure1``.
+      input, output, origin1, origin2: as in `binary_erosion`.
+    """
+    name = "binary_hit_or_miss"
+    image(name, input)
+    first = _structure(typeof(input).ndim, 1) if structure1 is None else np.asarray(structure1)
+    second = ~first.astype(bool) if structure2 is None else structure2
+    hit = binary_erosion(input, first, origin=origin1)
+    origin = _flipped(second, origin1 if origin2 is None else origin2)
+    out = hit
+    if np.any(second):
+        out = hit & ~binary_dilation(input, np.flip(np.asarray(second)), origin=origin)
+    return out if output is None else out.astype(result_dtype(name, input, output))
+
+
+def _flipped(structure: Any, origin: Any) -> Any:
+    """The origin of a dilation that reaches the same neighbours as an erosion."""
+    shape = np.shape(structure)
+    origins = integers("binary_hit_or_miss", "origin", origin, len(shape))
+    return tuple(-o - (1 if n % 2 == 0 else 0) for o, n in zip(origins, shape))
+
+
+@compiled("footprint", "befores", "modes", "grow", "dtype", name="grey_morphology")
+def _grey(x, heights, cval, *, footprint, befores, modes, grow, dtype):
+    mask, ndim = footprint.mask, typeof(x).ndim
+    axes = tuple(range(ndim))
+    wide = widened(x, mask, axes, modes, befores, cval)
+    heights = lax.convert_element_type(heights, typeof(x).dtype)
+    total: Any = None
+    for offset, part in zip(np.argwhere(mask), neighbours(wide, mask, axes, typeof(x).shape)):
+        height = heights[tuple(int(o) for o in offset)]
+        part = part + height if grow else part - height
+        total = part if total is None else (lax.max if grow else lax.min)(total, part)
+    return cast_back(total, dtype)
+
+
+def _grey_filter(
+    name, x, size, footprint, structure, output, mode, cval, origin, grow
+) -> Array:  # fmt: skip
+    image(name, x)
+    check_arrays(name, cval)
+    d = typeof(x).ndim
+    if footprint is None and structure is not None and size is None:
+        footprint = np.ones(typeof(as_operand(name, structure)).shape, bool)
+    mask = footprint_of(name, size, footprint, d)
+    origins = integers(name, "origin", origin, d)
+    if grow:
+        mask = np.flip(mask)
+        origins = tuple(-o - (1 if n % 2 == 0 else 0) for o, n in zip(origins, mask.shape))
+    if structure is None:
+        extremum = maximum_filter if grow else minimum_filter
+        return extremum(x, None, mask, output, mode, cval, origins)
+    heights = as_operand(name, structure)
+    if typeof(heights).shape != mask.shape:
+        raise ValueError(
+            f"{name}: structure must have the footprint's shape {mask.shape}, got "
+            f"{typeof(heights).shape}"
+        )
+    modes = per_axis(name, "mode", mode, d)
+    check_modes(name, modes)
+    befores = tuple(bounds(name, n, o)[0] for n, o in zip(mask.shape, origins))
+    out: Array = _grey(
+        x, pnp.flip(heights) if grow else heights, cval, footprint=Footprint(mask),
+        befores=befores, modes=modes, grow=grow, dtype=result_dtype(name, x, output),
+    )  # fmt: skip
+    return out
+
+
+def grey_erosion(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """Minimum of the neighbours minus the heights of a structure.
+
+    Args:
+      size, footprint: the neighbourhood, as in `maximum_filter`.
+      structure: heights, an array of the neighbourhood's shape; by default zeros.
+      input, output, mode, cval, origin: as in `correlate`.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> grey_erosion(np.int32([5, 1, 4, 6]), size=3).tolist()
+    [1, 1, 1, 4]
+    """
+    return _grey_filter(
+        "grey_erosion", input, size, footprint, structure, output, mode, cval, origin, False
+    )
+
+
+def grey_dilation(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """Maximum of the neighbours plus the heights of a flipped structure; see `grey_erosion`."""
+    return _grey_filter(
+        "grey_dilation", input, size, footprint, structure, output, mode, cval, origin, True
+    )
+
+
+def grey_opening(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """`grey_erosion` followed by `grey_dilation`, with the same arguments."""
+    x = grey_erosion(input, size, footprint, structure, None, mode, cval, origin)
+    return grey_dilation(x, size, footprint, structure, output, mode, cval, origin)
+
+
+def grey_closing(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """`grey_dilation` followed by `grey_erosion`, with the same arguments."""
+    x = grey_dilation(input, size, footprint, structure, None, mode, cval, origin)
+    return grey_erosion(x, size, footprint, structure, output, mode, cval, origin)
+
+
+def morphological_gradient(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """`grey_dilation` minus `grey_erosion`, with the same arguments."""
+    args = (input, size, footprint, structure, output, mode, cval, origin)
+    return grey_dilation(*args) - grey_erosion(*args)
+
+
+def morphological_laplace(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """`grey_dilation` plus `grey_erosion` minus twice the image."""
+    args = (input, size, footprint, structure, output, mode, cval, origin)
+    out = grey_dilation(*args) + grey_erosion(*args)
+    return out - 2 * lax.convert_element_type(input, typeof(out).dtype)
+
+
+def _difference(x: Any, y: Any) -> Array:
+    if dtypes.issubdtype(typeof(x).dtype, np.bool_):
+        return pnp.logical_xor(x, y)
+    return x - y
+
+
+def white_tophat(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """The image minus its `grey_opening`, with the same arguments."""
+    opened = grey_opening(input, size, footprint, structure, output, mode, cval, origin)
+    same = lax.convert_element_type(input, typeof(opened).dtype)
+    return _difference(same, opened)
+
+
+def black_tophat(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+) -> Array:  # fmt: skip
+    """The `grey_closing` of the image minus the image, with the same arguments."""
+    closed = grey_closing(input, size, footprint, structure, output, mode, cval, origin)
+    same = lax.convert_element_type(input, typeof(closed).dtype)
+    return _difference(closed, same)

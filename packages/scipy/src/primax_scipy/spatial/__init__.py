@@ -1,0 +1,4 @@
+"""Distances and rotations."""
+
+from . import distance as distance
+from . import transform as transform

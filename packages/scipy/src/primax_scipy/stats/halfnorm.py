@@ -1,0 +1,23 @@
+"""Half-normal distribution: the absolute value of a normal variable.
+
+>>> from primax_scipy.stats import halfnorm
+>>> round(float(halfnorm.cdf(1.0)), 4)
+0.6827
+"""
+
+from ._normals import halfnorm as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

@@ -1,0 +1,23 @@
+"""Log-uniform (reciprocal) distribution on ``[a, b]``.
+
+>>> from primax_scipy.stats import loguniform
+>>> round(float(loguniform.cdf(10.0, 1.0, 100.0)), 4)
+0.5
+"""
+
+from ._exponentials import loguniform as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

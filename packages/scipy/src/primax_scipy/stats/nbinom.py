@@ -1,0 +1,23 @@
+"""Negative binomial distribution: failures before ``n`` successes.
+
+>>> from primax_scipy.stats import nbinom
+>>> round(float(nbinom.pmf(1, 2, 0.5)), 4)
+0.25
+"""
+
+from ._counts import nbinom as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpmf = _functions.logpmf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pmf = _functions.pmf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var

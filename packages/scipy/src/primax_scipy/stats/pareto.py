@@ -1,0 +1,23 @@
+"""Pareto distribution with shape parameter ``b``, on ``[loc + scale, inf)``.
+
+>>> from primax_scipy.stats import pareto
+>>> float(pareto.sf(2.0, 1.0))
+0.5
+"""
+
+from ._power_laws import pareto as _functions
+
+cdf = _functions.cdf
+entropy = _functions.entropy
+isf = _functions.isf
+logcdf = _functions.logcdf
+logpdf = _functions.logpdf
+logsf = _functions.logsf
+mean = _functions.mean
+median = _functions.median
+pdf = _functions.pdf
+ppf = _functions.ppf
+rvs = _functions.rvs
+sf = _functions.sf
+std = _functions.std
+var = _functions.var
