@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -60,3 +63,12 @@ def test_constraints_over_another_number_of_devices():
     x = pc.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x")))
     with pytest.raises(ValueError, match="in a computation on 8 devices: use a mesh of 8 devices"):
         pc.jit(lambda x: lax.with_sharding_constraint(lax.sin(x), four))(x)
+
+
+def test_kinds_of_devices():
+    kind = pd.AbstractDevice("TPU v5", 2, platform="tpu")
+    assert kind == pd.AbstractDevice("TPU v5", 2, "tpu") != pd.AbstractDevice("TPU v5", 1, "tpu")
+    assert len({kind, pickle.loads(pickle.dumps(kind)), copy.deepcopy(kind)}) == 1
+    assert repr(kind) == "AbstractDevice(device_kind=TPU v5, num_cores=2, platform=tpu)"
+    with pytest.raises(AttributeError, match="AbstractDevice is immutable"):
+        kind.platform = "cpu"

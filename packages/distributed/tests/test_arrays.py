@@ -154,3 +154,14 @@ def test_results_name_axes_of_the_mesh():
     with pytest.raises(ValueError, match="incompatible devices"):
         lax.add(x, z)
     check(device_put(z, x.sharding), x.sharding)
+
+
+@pytest.mark.parametrize("spec", [P("x"), P("x", "y"), P()])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16"])
+def test_arrays_in_host_memory(spec, dtype):
+    host = NamedSharding(mesh_2x4(), spec, memory_kind="pinned_host")
+    plain = np.asarray(lax.convert_element_type(X, dtype))
+    x = device_put(plain, host)
+    check(x, host, plain)
+    assert {s.data.sharding.memory_kind for s in x.addressable_shards} == {"pinned_host"}
+    check(device_put(x, named("y")), named("y"), plain)

@@ -1,4 +1,4 @@
-"""First carries and results of branches that are NumPy arrays, beside arrays of explicit axes."""
+"""First carries and results of branches that are not divided, beside arrays of explicit axes."""
 
 from __future__ import annotations
 
@@ -60,12 +60,42 @@ def test_gradients(xs):
     assert np.allclose(slope, np.tile(2 * XS.sum(0), (3, 1)))
 
 
-def test_arrays_are_not_divided(xs):
-    carry = jnp.zeros(8)
+def replicated():
+    mesh = pd.get_mesh()
+    return pc.device_put(zeros(), pd.NamedSharding(mesh, P()))
+
+
+@pytest.mark.parametrize("first", [zeros, lambda: jnp.zeros(8), replicated])
+@pytest.mark.parametrize("apply", [lambda f: f, jit])
+def test_arguments_are_divided(xs, first, apply):
+    """First carries and results that are arguments, whose types say nothing."""
+    xs_plain = np.asarray(xs)
     for f in (
-        lambda: lax.scan(lambda c, x: (c + x, None), carry, xs),
-        lambda: lax.scan(lambda c, x: ((c[0] + x, c[1] + x), None), (carry, zeros()), xs),
-        lambda: lax.cond(True, lambda: xs.sum(0), lambda: carry),
+        lambda c, xs: lax.scan(lambda c, x: (c + x, None), c, xs)[0],
+        lambda c, xs: lax.fori_loop(0, 3, lambda i, c: c + xs[0] + 8.0, c),
+        lambda c, xs: lax.while_loop(lambda c: c.min() < 24, lambda c: c + xs[0] + 8.0, c),
+        lambda c, xs: lax.cond(xs.sum() > 3, lambda: xs.sum(0), lambda: c),
+    ):
+        out = apply(f)(first(), xs)
+        assert str(pc.typeof(out)) == "float32[8@x]"
+        assert np.allclose(out, xs_plain.sum(0))
+
+
+def test_gradients_of_whole_carries(xs):
+    def total(c, xs):
+        return (lax.scan(lambda c, x: (c + x, None), c, xs)[0] ** 2).sum()
+
+    slopes = jit(pc.grad(total, (0, 1)))(zeros(), xs)
+    assert [str(pc.typeof(s)) for s in slopes] == ["float32[8]", "float32[3,8@x]"]
+    assert np.allclose(slopes[0], 2 * XS.sum(0))
+
+
+def test_divided_carries_are_not_gathered(mesh, xs):
+    whole, other = jnp.zeros(8), pc.device_put(zeros(), pd.NamedSharding(mesh, P("y")))
+    for f in (
+        lambda: lax.scan(lambda c, x: (whole, c.sum()), xs[0], xs),
+        lambda: lax.scan(lambda c, x: (x + whole, None), other, xs),
+        lambda: lax.cond(True, lambda: xs[0], lambda: other),
     ):
         with pytest.raises(TypeError, match=r"use reshard\(x, spec\) to divide one as the other"):
             f()

@@ -53,6 +53,8 @@ K = put((16, 32), "y")
 C = put((16, 32), None, "y")
 M = device_put(np.broadcast_to(np.eye(4, dtype=f32) * 2, (8, 4, 4)), NamedSharding(MESH, P("x")))
 
+RANKS = np.tile(np.array([0, 7, 15], np.int32), (8, 1))
+
 
 def dot(a, b, la, lb, batch=((), ()), **options):
     return lax.dot_general(a, b, (((la,), (lb,)), batch), **options)
@@ -92,6 +94,12 @@ TABLE = {
     "cumsum": ("f32[8@x,16]", lambda: lax.cumsum(X, 1)),
     "sort": ("f32[8@x,16]", lambda: lax.sort(X, dimension=1)),
     "top_k": ("f32[8@x,2]", lambda: lax.top_k(X, 2)[0]),
+    "order_statistics": ("f32[8@x,3]", lambda: lax.order_statistics(X, RANKS[0])),
+    "order_statistics, ranks of rows": ("f32[8@x,3]", lambda: lax.order_statistics(X, RANKS)),
+    "order_statistics, divided ranks": (
+        "f32[8@x,3]",
+        lambda: lax.order_statistics(R, put((8, 3), "x", dtype=np.int32)),
+    ),
     "dot_general": ("f32[8@x,32@y]", lambda: dot(X, C, 1, 0)),
     "dot_general, one divided sum": ("f32[8,32]", lambda: dot(Y, np.ones((16, 32), f32), 1, 0)),
     "dot_general of batches": ("f32[8@x,4,4]", lambda: dot(M, M, 2, 1, ((0,), (0,)))),
@@ -161,6 +169,18 @@ REFUSED = {
         r"cumsum of f32\[8@x,16@y\]: axis 0 is divided along x",
     ),
     "sort": (lambda: lax.sort(A, dimension=1), r"axis 1 is divided along y, but it is sorted"),
+    "order_statistics": (
+        lambda: lax.order_statistics(A, RANKS[0]),
+        r"axis 1 is divided along y, but its elements are selected by rank",
+    ),
+    "order_statistics, divided ranks": (
+        lambda: lax.order_statistics(X, put((8,), "y", dtype=np.int32)),
+        r"axis 0 is divided along y, but it has the ranks of each row",
+    ),
+    "order_statistics, rows and ranks": (
+        lambda: lax.order_statistics(X, put((8, 3), "y", dtype=np.int32)),
+        r"divided differently along one axis, by x and by y",
+    ),
     "uneven slice": (lambda: lax.slice(A, (0, 0), (5, 16)), r"size 5, .* not divisible by 2"),
     "minor part": (lambda: lax.reshape(Y, (128,)), r"a minor one of which is divided along y"),
     "split": (lambda: lax.reshape(A, (8, 2, 8)), r"divided along y cannot be split into \[2, 8\]"),

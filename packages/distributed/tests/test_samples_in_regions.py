@@ -11,9 +11,12 @@ import importlib.util
 import pkgutil
 
 import numpy as np
+import pytest
 
 import primax_core as pc
 import primax_distributed as pd
+import primax_distributed.custom_partitioning
+from primax_core import lax
 from primax_core.extend import (
     Operand,
     ShapedArray,
@@ -24,6 +27,7 @@ from primax_core.extend import (
     samples,
     stage,
     transpose_jaxpr,
+    walk,
 )
 from primax_core.extend.placements import unplaced
 from primax_distributed import AxisType, P
@@ -136,3 +140,57 @@ def test_samples():
     print(tried, differentiated)
     assert not problems, "\n".join([f"{len(problems)} of {tried}", *problems[:40]])
     assert tried > 900 and differentiated > 450
+
+
+V = REGION.local_aval(ShapedArray((16, 3), np.float32), P("x"))
+"""The type of a value that varies along x."""
+
+
+divided_sin = pd.custom_partitioning.custom_partitioning(lambda x: lax.sin(x))
+divided_sin.def_partition(
+    partition=lambda mesh, args, result: (mesh, lax.sin, result.sharding, [args[0].sharding]),
+    sharding_rule="i j -> i j",
+)
+with_derivative = pc.custom_jvp(lambda x: divided_sin(x))
+with_derivative.defjvp(lambda p, t: (divided_sin(*p), lax.cos(*p) * t[0]))
+EXPLICIT = Region(
+    pd.AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto, AxisType.Explicit)), frozenset("x"), True
+)
+E = EXPLICIT.local_aval(ShapedArray((16, 4), np.float32), P("x"))
+PARTIAL = Region(MESH, frozenset("x"), True)
+Y_OF_X = PARTIAL.local_aval(ShapedArray((16, 4), np.float32), P("x"))
+OWN = {
+    "pvary": (REGION, V, lambda v: lax.pcast(v, "y", to="varying")),
+    "psum_invariant": (REGION, V, lambda v: lax.psum(v, "x")),
+    "preduced": (REGION, V, lambda v: lax.pcast(v, "y", to="reduced")),
+    "reduced_vary_cast": (
+        REGION, V, lambda v: lax.pcast(lax.pcast(v, "y", to="reduced"), "y", to="varying"),
+    ),
+    "vary_unreduced_cast": (REGION, V, lambda v: lax.pcast(v, "x", to="unreduced")),
+    "unreduced_psum": (REGION, V, lambda v: lax.psum(lax.pcast(v, "x", to="unreduced"), "x")),
+    "all_gather_invariant": (REGION, V, lambda v: lax.all_gather(v, "x", to="invarying")),
+    "all_gather_reduced": (REGION, V, lambda v: lax.all_gather(v, "x", to="reduced")),
+    "unreduced_reduce_scatter": (
+        REGION, V, lambda v: lax.psum_scatter(lax.pcast(v, "x", to="unreduced"), "x"),
+    ),
+    "custom_partitioning": (PARTIAL, Y_OF_X, with_derivative),
+    "shard_map": (
+        PARTIAL, Y_OF_X,
+        pd.shard_map(
+            lambda v: v * lax.psum(lax.sin(v), "y"), in_specs=P(None, "y"),
+            out_specs=P(None, "y"), axis_names={"y"},
+        ),
+    ),
+    "reshard": (EXPLICIT, E, lambda v: pd.reshard(v, P(None, "y"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_primitives_of_this_wheel(name):
+    region, aval, f = OWN[name]
+    with region.entered():
+        jaxpr = stage(lambda v: [f(v)], [aval])
+        assert name in {e.primitive.name for e in walk(jaxpr)}
+        types, failed = derived(lambda v: [f(v)], [aval], True)
+    assert not failed, failed
+    assert types["trace"] and types["forward"] and types["reverse"] == [aval]

@@ -133,7 +133,10 @@ def test_smap(mesh):
             return lax.transpose(x, (1, 0)) * y
 
         assert g(X, np.float32(2)).shape == (4, 8)
-        for bad, text in ((-1, "from the front"), ("x", "array axes and None")):
+        for bad, text in (
+            (-1, "got -1: pass the number of array axes minus 1"),
+            ("x", "array axes and None"),
+        ):
             with pytest.raises((TypeError, ValueError), match=text):
                 smap(same, in_axes=bad, out_axes=0, axis_name="x")(X)
         with pytest.raises(TypeError, match="is one name"):

@@ -286,3 +286,28 @@ def test_arguments_of_load_library(tmp_path):
         load_library(path(), signatures=tmp_path / "k.h")
     with pytest.raises(TypeError, match="traits of 'acme_t' is 'x', not a number"):
         register_ffi_target("acme_t", library().acme_scale, traits="x")
+
+
+def test_handlers_that_are_made_when_a_program_needs_them(monkeypatch):
+    handlers: list[Any] = [8, library().acme_memory, library().acme_memory]
+    loads = []
+
+    def load():
+        loads.append(1)
+        return handlers[len(loads) - 1]
+
+    register_ffi_target("acme_loaded", load=load, signature="f32[n] -> f32[n]")
+    register_ffi_target("acme_loaded", load=load)
+    call = jit(lambda x: ffi_call("acme_loaded")(x))
+    x = np.float32([1, 2])
+    with pytest.raises(TypeError, match="'acme_loaded' is the address of a function: wrap it"):
+        call(x)
+    monkeypatch.setattr(_versions, "installed_version", lambda: (0, 0))
+    with pytest.raises(RuntimeError, match="'acme_loaded' was built with the headers of"):
+        call(x)
+    monkeypatch.undo()
+    assert np.asarray(call(x)).tolist() == [1, 2] and len(loads) == 3
+    with pytest.raises(TypeError, match="pass a handler, or load=, a function that returns it"):
+        register_ffi_target("acme_loaded", handlers[2], load=load)
+    with pytest.raises(TypeError, match="pass a handler, or load="):
+        register_ffi_target("acme_loaded", load="acme")

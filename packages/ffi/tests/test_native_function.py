@@ -323,7 +323,7 @@ def test_python_runs_meanwhile():
     def long(x, y):
         for i in range(x.shape[0]):
             total = x[i]
-            for k in range(300_000_000):
+            for k in range(600_000_000):
                 total = total * 6364136223846793005 + k
             y[i] = total
 
@@ -338,7 +338,7 @@ def test_python_runs_meanwhile():
     while thread.is_alive():
         time.sleep(0.005)
         steps += 1
-    assert steps > 5
+    assert steps > 2  # with the lock held, the first sleep would end with the thread
 
 
 # Refused functions
@@ -505,6 +505,45 @@ def test_executables_on_disk(tmp_path):
     assert run(PROGRAM.replace("OFFSET", "1"), library=False, **env).splitlines() == [
         "[4.0, 7.0]", "1",
     ]  # fmt: skip
+
+
+def test_tracing_does_not_compile():
+    """The first program that calls a function compiles it, in one thread."""
+    run(
+        """
+        import sys
+        from concurrent.futures import ThreadPoolExecutor
+        import numpy as np
+        import primax_core as px
+        from primax_ffi import native_function
+
+        @native_function("f32[n] -> f32[n]")
+        def doubled(x, y):
+            for i in range(x.shape[0]):
+                y[i] = 2 * x[i]
+
+        lowered = px.jit(doubled).lower(np.ones(3, np.float32))
+        assert px.eval_shape(doubled, np.ones(3, np.float32)).shape == (3,)
+        assert "numba" not in sys.modules and "custom_call" in lowered.as_text()
+        from primax_ffi import _numba_handlers
+
+        compilations, compile_handler = [], _numba_handlers.compile_handler
+        def counted(*args):
+            compilations.append(args)
+            return compile_handler(*args)
+        _numba_handlers.compile_handler = counted
+
+        def call(n):
+            return np.asarray(doubled(np.ones(n, np.float32))).tolist() == [2] * n
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(call, range(1, 9)))
+        assert lowered.compile()(np.ones(3, np.float32)).tolist() == [2, 2, 2]
+        doubled.compile()
+        assert len(compilations) == 1
+        """,
+        library=False,
+    )
 
 
 # Mistakes of newcomers

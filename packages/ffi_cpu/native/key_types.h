@@ -31,20 +31,29 @@ bool with_integer_key(xla::ffi::DataType dtype, const F& f) {
   }
 }
 
-// The same with floats, in sort order.
+// The same with floats of 32 and 64 bits alone, in sort order.
+template <class F>
+bool with_float_key(xla::ffi::DataType dtype, const F& f) {
+  using xla::ffi::DataType;
+  switch (dtype) {
+    case DataType::F32: f(KeyType<FloatKey<uint32_t, 0x7f800000>>()); return true;
+    case DataType::F64: f(KeyType<FloatKey<uint64_t, 0x7ff0000000000000>>()); return true;
+    default: return false;
+  }
+}
+
+// The same with integers and all floats, in sort order.
 template <class F>
 bool with_sort_key(xla::ffi::DataType dtype, const F& f) {
   using xla::ffi::DataType;
   switch (dtype) {
     case DataType::F16: f(KeyType<FloatKey<uint16_t, 0x7c00>>()); return true;
     case DataType::BF16: f(KeyType<FloatKey<uint16_t, 0x7f80>>()); return true;
-    case DataType::F32: f(KeyType<FloatKey<uint32_t, 0x7f800000>>()); return true;
-    case DataType::F64: f(KeyType<FloatKey<uint64_t, 0x7ff0000000000000>>()); return true;
-    default: return with_integer_key(dtype, f);
+    default: return with_float_key(dtype, f) || with_integer_key(dtype, f);
   }
 }
 
-// The same with floats, in total order.
+// The same with integers and all floats, in total order.
 template <class F>
 bool with_total_order_key(xla::ffi::DataType dtype, const F& f) {
   using xla::ffi::DataType;

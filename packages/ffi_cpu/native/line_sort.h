@@ -1,9 +1,12 @@
 // Sorts of one line of elements: values alone, and positions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
+#include "network_sort.h"
 #include "radix_sort.h"
 #include "ranks.h"
 #include "sort_keys.h"
@@ -68,21 +71,48 @@ void restore_shared(const typename Key::Bits* x, int64_t n, typename Key::Bits* 
   }
 }
 
+
+// See sort_line; for lines that a network sorts, of more than kMostRanks elements.
+template <class Key>
+void sort_by_network(const typename Key::Bits* x, int64_t n, typename Key::Bits* out,
+                     typename Key::Bits* memory) {
+  using Bits = typename Key::Bits;
+  using Word = std::conditional_t<sizeof(Bits) == 8, int64_t, Bits>;
+  constexpr Bits kFlip = sizeof(Bits) == 8 ? top_bit<Bits>() : 0;  // as signed integers
+  Word* words = reinterpret_cast<Word*>(memory);
+  Bits shared = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    words[i] = Word(Key::of(x[i]) ^ kFlip);
+    if (Key::kShared) shared |= Bits(Key::shared(x[i]) ? 1 : 0);
+  }
+  network_sort(words, n);
+  for (int64_t i = 0; i < n; ++i) out[i] = Key::raw(Bits(words[i]) ^ kFlip);
+  if constexpr (Key::kShared) {
+    if (shared != 0) restore_shared<Key>(x, n, out);
+  }
+}
+
 // The number of words of the dtype that sort_line needs.
 template <class Key>
 int64_t words_to_sort(int64_t n) {
-  return Space<typename Key::Bits>::words(n);
+  return std::max(Space<typename Key::Bits>::words(n), words_for_network(std::min(n, kLongestNetwork)));
 }
 
 // Sorts n elements of x into `out`, which does not overlap.
 template <class Key>
 void sort_line(const typename Key::Bits* x, int64_t n, typename Key::Bits* out,
-               typename Key::Bits* memory) {
+               typename Key::Bits* memory, const Threads* threads = nullptr) {
   using Bits = typename Key::Bits;
   if (n <= kMostRanks) {
     const Ranks<Bits> ranks(n, [x](int64_t i) { return Key::of(x[i]); });
     for (int64_t i = 0; i < n; ++i) out[ranks.of[i]] = x[i];
     return;
+  }
+  if constexpr (sizeof(Bits) >= 2) {
+    if (n <= longest_for_network(sizeof(Bits))) {
+      const bool sorted = is_ordered<Key>(x, n, [](Bits a, Bits b) { return a <= b; });
+      if (!sorted) return sort_by_network<Key>(x, n, out, memory);
+    }
   }
   const LineKeys<Key> facts = line_keys<Key>(x, n);
   if (facts.order == Order::kSorted) {
@@ -96,18 +126,22 @@ void sort_line(const typename Key::Bits* x, int64_t n, typename Key::Bits* out,
     const auto emit = [out](int64_t begin, const Bits* words, int64_t count) {
       for (int64_t i = 0; i < count; ++i) out[begin + i] = Key::raw(words[i]);
     };
-    sort_words(make, n, facts.differing, Space<Bits>(memory, n), emit);
+    sort_words(make, n, facts.differing, Space<Bits>(memory, n), emit, threads);
     if constexpr (Key::kShared) {
       if (facts.shared) restore_shared<Key>(x, n, out);
     }
   }
 }
 
+// Lines up to this length are ordered by a network: with positions, words are long.
+constexpr int64_t kShortOrder = 512;
+
 // Sorts positions by the bits of a mask, of 32 neighbouring bits at most, of the keys at them.
 // Writes the elements too if `sorted` is not null, which is for keys of at most 32 bits.
 template <class Key>
 void order_by_bits(const typename Key::Bits* x, int64_t n, typename Key::Bits mask, bool ascending,
-                   uint32_t* positions, typename Key::Bits* sorted, uint64_t* memory) {
+                   uint32_t* positions, typename Key::Bits* sorted, uint64_t* memory,
+                   const Threads* threads) {
   const int shift = sizeof(typename Key::Bits) == 8 ? lowest_bit(mask) : 0;
   const auto emit = [positions, sorted](int64_t begin, const uint64_t* words, int64_t count) {
     for (int64_t i = 0; i < count; ++i) positions[begin + i] = uint32_t(words[i]);
@@ -119,26 +153,68 @@ void order_by_bits(const typename Key::Bits* x, int64_t n, typename Key::Bits ma
   const Space<uint64_t> space(memory, n);
   const uint64_t word_mask = uint64_t(uint32_t(mask >> shift)) << 32;
   if (ascending) {
-    const auto make = [x, shift](int64_t begin, int64_t count, uint64_t* words) {
+    const auto make = [=](int64_t begin, int64_t count, uint64_t* words) {
       for (int64_t i = 0; i < count; ++i) {
         words[i] = uint64_t(uint32_t(Key::of(x[begin + i]) >> shift)) << 32 | uint32_t(begin + i);
       }
     };
-    return sort_words(make, n, word_mask, space, emit);
+    // With the positions behind the keys no two words are equal.
+    if (n <= std::min(longest_for_network(8), kShortOrder)) {
+      make(0, n, memory);
+      for (int64_t i = 0; i < n; ++i) memory[i] ^= top_bit<uint64_t>();
+      network_sort(reinterpret_cast<int64_t*>(memory), n);
+      for (int64_t i = 0; i < n; ++i) memory[i] ^= top_bit<uint64_t>();
+      return emit(0, memory, n);
+    }
+    return sort_words(make, n, word_mask, space, emit, threads);
   }
   uint32_t* from = reinterpret_cast<uint32_t*>(memory + Space<uint64_t>::words(n));
   std::memcpy(from, positions, size_t(n) * sizeof(uint32_t));
-  const auto make = [x, shift, from](int64_t begin, int64_t count, uint64_t* words) {
+  const auto make = [=](int64_t begin, int64_t count, uint64_t* words) {
     for (int64_t i = 0; i < count; ++i) {
       const uint32_t at = from[begin + i];
       words[i] = uint64_t(uint32_t(Key::of(x[at]) >> shift)) << 32 | at;
     }
   };
-  sort_words(make, n, word_mask, space, emit);
+  sort_words(make, n, word_mask, space, emit, threads);
+}
+
+// Sorts n elements of x, and the 32 bits that belong to each: they move with the key as one word.
+// `sorted` may be null.
+//
+// Returns false, and writes nothing, where order_line is as fast or keys have several forms.
+// `memory` is for Space<uint64_t>::words(n) words.
+template <class Key>
+bool sort_pairs(const typename Key::Bits* x, const uint32_t* payload, int64_t n,
+                typename Key::Bits* sorted, uint32_t* sorted_payload, uint64_t* memory,
+                const Threads* threads) {
+  using Bits = typename Key::Bits;
+  if constexpr (sizeof(Bits) > 4) {
+    return false;
+  } else {
+    if (n <= kMostRanks) return false;
+    const LineKeys<Key> facts = line_keys<Key>(x, n);
+    if (facts.shared || facts.order != Order::kOther) return false;
+    const auto make = [x, payload](int64_t begin, int64_t count, uint64_t* words) {
+      for (int64_t i = 0; i < count; ++i) {
+        words[i] = uint64_t(Key::of(x[begin + i])) << 32 | payload[begin + i];
+      }
+    };
+    const auto emit = [sorted, sorted_payload](int64_t begin, const uint64_t* words, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) sorted_payload[begin + i] = uint32_t(words[i]);
+      if (sorted == nullptr) return;
+      for (int64_t i = 0; i < count; ++i) sorted[begin + i] = Key::raw(Bits(words[i] >> 32));
+    };
+    const Space<uint64_t> space(memory, n);
+    sort_words(make, n, uint64_t(facts.differing) << 32, space, emit, threads);
+    return true;
+  }
 }
 
 // The number of words that order_line needs.
-inline int64_t words_to_order(int64_t n) { return Space<uint64_t>::words(n) + n; }
+inline int64_t words_to_order(int64_t n) {
+  return std::max(Space<uint64_t>::words(n) + n, words_for_network(std::min(n, kShortOrder)));
+}
 
 // Sorts positions by the keys of x at them; stable.
 //
@@ -146,7 +222,7 @@ inline int64_t words_to_order(int64_t n) { return Space<uint64_t>::words(n) + n;
 // the elements from their positions, writes them to `sorted` (may be null), and returns true.
 template <class Key>
 bool order_line(const typename Key::Bits* x, int64_t n, bool ascending, uint32_t* positions,
-                typename Key::Bits* sorted, uint64_t* memory) {
+                typename Key::Bits* sorted, uint64_t* memory, const Threads* threads = nullptr) {
   using Bits = typename Key::Bits;
   const auto iota = [=] {
     for (int64_t i = 0; ascending && i < n; ++i) positions[i] = uint32_t(i);
@@ -170,18 +246,18 @@ bool order_line(const typename Key::Bits* x, int64_t n, bool ascending, uint32_t
   const int low = lowest_bit(differing), high = bit_width(differing);
   if (high - low <= 32) {
     if (facts.shared || sizeof(Bits) > 4) sorted = nullptr;
-    order_by_bits<Key>(x, n, differing, ascending, positions, sorted, memory);
+    order_by_bits<Key>(x, n, differing, ascending, positions, sorted, memory, threads);
     return sorted != nullptr;
   }
   // The upper 32 bits separate most numbers.
   const Bits lower = differing & ((Bits{1} << (high - 32)) - 1), upper = differing ^ lower;
   uint32_t* given = reinterpret_cast<uint32_t*>(memory + Space<uint64_t>::words(n)) + n;
   if (!ascending) std::memcpy(given, positions, size_t(n) * sizeof(uint32_t));
-  order_by_bits<Key>(x, n, upper, ascending, positions, nullptr, memory);
+  order_by_bits<Key>(x, n, upper, ascending, positions, nullptr, memory, threads);
   if (insertion_sort(positions, n, 2 * n, less)) return false;
   if (!ascending) std::memcpy(positions, given, size_t(n) * sizeof(uint32_t));
-  order_by_bits<Key>(x, n, lower, ascending, positions, nullptr, memory);
-  order_by_bits<Key>(x, n, upper, false, positions, nullptr, memory);
+  order_by_bits<Key>(x, n, lower, ascending, positions, nullptr, memory, threads);
+  order_by_bits<Key>(x, n, upper, false, positions, nullptr, memory, threads);
   return false;
 }
 

@@ -11,6 +11,10 @@
 #include <cstring>
 #include <utility>
 
+#include "function_ref.h"
+#include "network_sort.h"
+#include "scratch.h"
+
 namespace primax {
 
 constexpr int64_t kPartBytes = int64_t{1} << 19;  // parts up to this size are not split
@@ -221,10 +225,16 @@ void lsd_radix_sort(const Word* from, int64_t n, int low, int high, Word* to, Wo
   sort_by_digits<kBits, Word>(nullptr, n, all, counts, to, other);
 }
 
-// Sorts n words by their bits [low, high) into `to`; stable. `to` and `other` overlap neither each
-// other nor the words. The words differ in bit high - 1.
+// Sorts n words by their bits [low, high) into `to`; stable. `to`, and `other` that follows it, do
+// not overlap the words. The words differ in bit high - 1; those of 32 bits in no other bits.
 template <class Word>
 void sort_part(const Word* from, int64_t n, int low, int high, Word* to, Word* other) {
+  if constexpr (sizeof(Word) == 4) {
+    if (n > 128 && n <= longest_for_network(4)) {
+      std::memcpy(to, from, size_t(n) * sizeof(Word));
+      return network_sort(to, n);
+    }
+  }
   lsd_radix_sort<11>(from, n, low, high, to, other);
 }
 
@@ -247,20 +257,21 @@ struct Space {
   }
 };
 
-// References to functions, so that long sorts are compiled once for each type of words:
-// make(begin, count, words) gives words of elements, emit(begin, words, count) takes sorted words.
-template <class... Args>
-struct FunctionRef {
-  const void* object;
-  void (*function)(const void*, Args...);
-
-  template <class F>
-  explicit FunctionRef(const F& f)
-      : object(&f), function([](const void* object, Args... args) {
-          (*static_cast<const F*>(object))(args...);
-        }) {}
-  void operator()(Args... args) const { function(object, args...); }
+// Threads that sort one line together: run(count, nanoseconds, body) is for_each_part of their pool.
+struct Threads {
+  int64_t count;
+  FunctionRef<int64_t, double, FunctionRef<int64_t, int64_t>> run;
 };
+
+// Calls body(begin, end) for parts of [0, count), in threads if there are any.
+template <class Body>
+void run_in(const Threads* threads, int64_t count, double nanoseconds, const Body& body) {
+  if (threads == nullptr) return body(int64_t{0}, count);
+  threads->run(count, nanoseconds, FunctionRef<int64_t, int64_t>(body));
+}
+
+// Long sorts are compiled once for each type of words: make(begin, count, words) gives words of
+// elements, emit(begin, words, count) takes sorted words.
 template <class Word>
 using Make = FunctionRef<int64_t, int64_t, Word*>;
 template <class Word>
@@ -305,41 +316,87 @@ int split_bits(Make<Word> make, int64_t n, int high, uint32_t* counts) {
   return kLeast;
 }
 
-// Sorts by the first digit, then each part by the other bits of the mask.
-template <class Word>
-void split_and_sort(Make<Word> make, const Space<Word>& space, int level, int64_t begin, int64_t n,
-                    Word mask, int high, Emit<Word> emit) {
-  uint32_t front[1 << kSplitBits], back[1 << kSplitBits];
-  const int bits = split_bits(make, n, high, front), shift = high - bits;
-  const uint32_t parts = 1u << bits;
-  const uint32_t digit_mask = uint32_t(Word(mask >> shift)) & (parts - 1);
-  const Halves places{front, back};
-  places.clear(parts);
+// Counts the digits of n words from `begin` on, or writes the words to their places.
+template <class Word, class F, class Last>
+void for_halves(Make<Word> make, int64_t begin, int64_t n, const F& both, const Last& last) {
   const int64_t half = n / 2;
   Word x[kChunk], y[kChunk];
   for (int64_t i = 0; i < half; i += kChunk) {
     const int64_t count = std::min(kChunk, half - i);
-    make(i, count, x);
-    make(half + i, count, y);
-    places.count(x, y, count, shift, digit_mask);
+    make(begin + i, count, x);
+    make(begin + half + i, count, y);
+    both(x, y, count);
   }
-  Word last;
-  make(n - 1, 1, &last);
-  const uint32_t odd = n % 2, last_digit = uint32_t(last >> shift) & digit_mask;
-  back[last_digit] += odd;
-  places.accumulate(parts);
+  if (n % 2 == 0) return;
+  make(begin + n - 1, 1, x);
+  last(x[0]);
+}
+
+// Pieces of a long line that threads split, and groups of parts that they sort.
+constexpr int64_t kMostPieces = 32, kLeastPiece = int64_t{1} << 15;
+
+// Sorts by the first digit, then each part by the other bits of the mask. `threads` may be null.
+template <class Word>
+void split_and_sort(Make<Word> make, const Space<Word>& space, int level, int64_t begin, int64_t n,
+                    Word mask, int high, Emit<Word> emit, const Threads* threads) {
+  uint32_t sample[1 << kSplitBits];
+  const int bits = split_bits(make, n, high, sample), shift = high - bits;
+  const uint32_t parts = 1u << bits;
+  const uint32_t digit_mask = uint32_t(Word(mask >> shift)) & (parts - 1);
+  const int64_t most = threads == nullptr ? 1 : std::min(kMostPieces, 4 * threads->count);
+  const int64_t pieces = std::clamp<int64_t>(n / kLeastPiece, 1, most);
+  const int64_t size = (n + pieces - 1) / pieces;
+  Scratch scratch(Scratch::bytes<uint32_t>(2 * pieces * parts));
+  uint32_t* tables = scratch.take<uint32_t>(2 * pieces * parts);
+  const auto places_of = [=](int64_t piece) {
+    return Halves{tables + 2 * piece * parts, tables + (2 * piece + 1) * parts};
+  };
   Word* to = space.split[level % 2] + begin;
-  for (int64_t i = 0; i < half; i += kChunk) {
-    const int64_t count = std::min(kChunk, half - i);
-    make(i, count, x);
-    make(half + i, count, y);
-    places.scatter(x, y, count, shift, digit_mask, to);
+
+  const auto count = [&](int64_t piece, int64_t end) {
+    for (; piece < end; ++piece) {
+      const Halves places = places_of(piece);
+      places.clear(parts);
+      for_halves<Word>(
+          make, piece * size, std::min(size, n - piece * size),
+          [&](const Word* x, const Word* y, int64_t n) { places.count(x, y, n, shift, digit_mask); },
+          [&](Word word) { ++places.back[uint32_t(word >> shift) & digit_mask]; });
+    }
+  };
+  const auto scatter = [&](int64_t piece, int64_t end) {
+    for (; piece < end; ++piece) {
+      const Halves places = places_of(piece);
+      for_halves<Word>(
+          make, piece * size, std::min(size, n - piece * size),
+          [&](const Word* x, const Word* y, int64_t n) { places.scatter(x, y, n, shift, digit_mask, to); },
+          [&](Word word) { to[places.back[uint32_t(word >> shift) & digit_mask]++] = word; });
+    }
+  };
+  run_in(threads, pieces, 1.5 * double(size), count);
+  uint32_t at = 0;
+  for (uint32_t d = 0; d < parts; ++d) {
+    for (int64_t t = 0; t < 2 * pieces; ++t) at += std::exchange(tables[t * parts + d], at);
   }
-  if (odd) to[back[last_digit]++] = last;
+  run_in(threads, pieces, 2.0 * double(size), scatter);
+
+  const uint32_t* ends = tables + (2 * pieces - 1) * parts;
   const Word rest = mask & Word((Word{1} << shift) - 1);
-  for (uint32_t d = 0, at = 0; d < parts; at = back[d++]) {
-    if (back[d] > at) sort_split(space, level, begin + at, back[d] - at, rest, emit);
-  }
+  // Part d belongs to the group of its first word.
+  const auto sort_groups = [&](int64_t first, int64_t last, const Space<Word>& own) {
+    for (uint32_t d = 0, at = 0; d < parts; at = ends[d++]) {
+      const bool is_in = at / size >= first && at / size < last;
+      if (is_in && ends[d] > at) sort_split(own, level, begin + at, ends[d] - at, rest, emit);
+    }
+  };
+  if (threads == nullptr) return sort_groups(0, pieces, space);
+  run_in(threads, pieces, 4.0 * double(size), [&](int64_t first, int64_t last) {
+    const int64_t part_size = Space<Word>::part_size();
+    Scratch scratch(Scratch::bytes<Word>(2 * part_size));
+    Space<Word> own = space;
+    own.part[0] = scratch.take<Word>(2 * part_size);
+    own.part[1] = own.part[0] + part_size;
+    sort_groups(first, last, own);
+  });
 }
 
 template <class Word>
@@ -353,7 +410,7 @@ void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, W
     const auto copied = [words](int64_t begin, int64_t count, Word* to) {
       std::memcpy(to, words + begin, size_t(count) * sizeof(Word));
     };
-    return split_and_sort(Make<Word>(copied), space, level + 1, begin, n, differing, high, emit);
+    return split_and_sort(Make<Word>(copied), space, level + 1, begin, n, differing, high, emit, nullptr);
   }
   if (n <= 32) {
     Word* sorted = space.part[0];
@@ -367,20 +424,21 @@ void sort_split(const Space<Word>& space, int level, int64_t begin, int64_t n, W
 
 // Sorts the words of `make` by the bits of a mask, in all of which some differ; stable. n < 2^32.
 template <class Word>
-void sort_made_words(Make<Word> make, int64_t n, Word mask, const Space<Word>& space, Emit<Word> emit) {
+void sort_made_words(Make<Word> make, int64_t n, Word mask, const Space<Word>& space, Emit<Word> emit,
+                     const Threads* threads) {
   if (n <= Space<Word>::part_size()) {
     Word* words = space.split[0];
     make(0, n, words);
     sort_part(words, n, lowest_bit(mask), bit_width(mask), space.part[0], space.part[1]);
     return emit(0, space.part[0], n);
   }
-  split_and_sort(make, space, 0, 0, n, mask, bit_width(mask), emit);
+  split_and_sort(make, space, 0, 0, n, mask, bit_width(mask), emit, threads);
 }
 
 template <class Word, class MakeWords, class EmitWords>
 void sort_words(const MakeWords& make, int64_t n, Word mask, const Space<Word>& space,
-                const EmitWords& emit) {
-  sort_made_words(Make<Word>(make), n, mask, space, Emit<Word>(emit));
+                const EmitWords& emit, const Threads* threads = nullptr) {
+  sort_made_words(Make<Word>(make), n, mask, space, Emit<Word>(emit), threads);
 }
 
 }  // namespace primax

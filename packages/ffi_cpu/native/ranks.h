@@ -1,40 +1,20 @@
 // Ranks in short lines: each key is compared with all others, in vectors and without branches.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
-
-#include "clones.h"
 
 namespace primax {
 
 constexpr int64_t kMostRanks = 64;  // length of lines that are sorted by ranks
 
-// The number of keys before each of N: less, or equal and at a lower index.
-template <int N, class T>
-__attribute__((always_inline)) inline void count_ranks(const T* keys, int64_t n, T* ranks) {
-  T counts[N] = {};
-  for (int64_t j = 0; j < n; ++j) {
-    const T key = keys[j];
-    for (T i = 0; i < N; ++i) counts[i] += T((key < keys[i]) | ((key == keys[i]) & (T(j) < i)));
-  }
-  std::copy_n(counts, N, ranks);
-}
+// The number of keys before each of n: less, or equal and at a lower index. `keys` and `ranks` have
+// the next of 8, 16, 32, 64 elements.
+void count_ranks(const int32_t* keys, int64_t n, int32_t* ranks);
+void count_ranks(const int64_t* keys, int64_t n, int64_t* ranks);
 
-#define PRIMAX_RANKS(N, T)                                                                     \
-  PRIMAX_CLONES static inline void ranks_of_##N(const T* keys, int64_t n, T* ranks) {          \
-    count_ranks<N>(keys, n, ranks);                                                            \
-  }
-PRIMAX_RANKS(8, int32_t)
-PRIMAX_RANKS(16, int32_t)
-PRIMAX_RANKS(32, int32_t)
-PRIMAX_RANKS(64, int32_t)
-PRIMAX_RANKS(8, int64_t)
-PRIMAX_RANKS(16, int64_t)
-PRIMAX_RANKS(32, int64_t)
-PRIMAX_RANKS(64, int64_t)
-#undef PRIMAX_RANKS
+// The number of elements that count_ranks compares.
+inline int64_t padded_for_ranks(int64_t n) { return n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : 64; }
 
 // Keys of a line of n <= kMostRanks elements as signed integers, and then their ranks.
 template <class Bits>
@@ -48,14 +28,8 @@ struct Ranks {
   Ranks(int64_t n, const Key& key) {
     constexpr Unsigned top = Unsigned{1} << (8 * sizeof(Wide) - 1);
     for (int64_t i = 0; i < n; ++i) keys[i] = Wide(Unsigned(key(i)) ^ top);
-    const int64_t padded = n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : 64;
-    for (int64_t i = n; i < padded; ++i) keys[i] = 0;
-    switch (padded) {
-      case 8: ranks_of_8(keys, n, of); break;
-      case 16: ranks_of_16(keys, n, of); break;
-      case 32: ranks_of_32(keys, n, of); break;
-      default: ranks_of_64(keys, n, of); break;
-    }
+    for (int64_t i = n; i < padded_for_ranks(n); ++i) keys[i] = 0;
+    count_ranks(keys, n, of);
   }
 };
 

@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from both_forms import FLOATS, REAL, both, calls, dtype_of, epsilon, equal_bits, samples
-from fresh_process import run
 from hypothesis import given, settings
+from processes import run
 
 from primax_core import enable_x64, grad, jit, lax, vmap
 

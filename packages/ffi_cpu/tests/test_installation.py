@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fresh_process import run
+from processes import run
 
 import primax_ffi_cpu
 from primax_core import config, jit, lax
-from primax_ffi_cpu import native_kernels
+from primax_ffi_cpu import _library, native_kernels
 
 X = np.ones((512, 512), np.float32)
 CALL = "custom_call @primax_cpu_"
@@ -101,6 +101,39 @@ def test_denormal_numbers_live_after_the_import():
         print(float(np.float32(1e-40) * np.float32(1)) > 0)
     """
     assert run(code) == "True"
+
+
+def test_two_copies_of_the_library_in_one_process(tmp_path):
+    copied = shutil.copy(_library.PATH, tmp_path)
+    text = run(f"""
+        import ctypes
+        from concurrent.futures import ThreadPoolExecutor
+        import numpy as np
+        import primax_ffi_cpu
+        from primax_core import jit, lax
+        from primax_core.extend import Primitive, abstract, lower, native
+
+        native.register("other_copy_sort", ctypes.CDLL({copied!r}).primax_cpu_sort)
+        sort_p = Primitive("other_copy_sort")
+        sort_p.rule(abstract)(lambda x: x)
+
+        @sort_p.rule(lower)
+        def _lower(ctx, x):
+            attributes = dict(axis=0, num_keys=1, positions=np.int64([]), unused=np.int64([]))
+            return native.call(ctx, "other_copy_sort", [x], attributes=attributes)[0]
+
+        both = jit(lambda x: (sort_p.bind(x), lax.sort(x)))
+        text = both.lower(np.ones(3000, np.float32)).as_text()
+        assert "@other_copy_sort" in text and "@primax_cpu_sort" in text
+
+        def check(seed):
+            x = np.random.default_rng(seed).normal(size=3000).astype(np.float32)
+            return all((np.asarray(y) == np.sort(x)).all() for y in both(x))
+
+        with ThreadPoolExecutor(8) as pool:
+            print(all(pool.map(check, range(40))))
+    """)
+    assert text == "True"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process on Linux")

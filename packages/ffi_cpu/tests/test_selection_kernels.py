@@ -127,6 +127,7 @@ def test_few_elements_many_ranks_and_other_dtypes_are_left_to_the_core():
 
 
 def test_medians_and_quantiles():
+    """The same elements; XLA may round their interpolation once less in one of the programs."""
     jnp = pytest.importorskip("primax_numpy", reason="pip install primax-numpy")
     x = RNG.normal(size=(3, 501))
     x[1, 7] = np.nan
@@ -141,6 +142,6 @@ def test_medians_and_quantiles():
         grad(lambda x: jnp.nansum(jnp.quantile(x, q, 1))),
     ):
         native, other = both(fun, x)
-        equal_bits(native, other)
+        np.testing.assert_allclose(native, other, rtol=3e-16, strict=True)
     np.testing.assert_array_equal(jnp.median(x, 1), np.median(x, 1))
     np.testing.assert_allclose(jnp.nanquantile(x, q, 1), np.nanquantile(x, q, 1), rtol=1e-14)

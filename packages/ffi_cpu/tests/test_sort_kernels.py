@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from both_forms import FLOATS, REAL, both, dtype_of, equal_bits
 from hypothesis import given, settings, strategies as st
+from processes import run
 
 from primax_core import enable_x64, grad, jit, lax, vmap
 from primax_ffi_cpu import native_kernels
@@ -143,6 +144,47 @@ def test_long_lines_with_few_exponents_are_split_twice():
     same(jit(lax.sort)(x), np.sort(x))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["uint8", "int16", "uint32", "float32", "bfloat16", "int64"])
+def test_payloads_of_32_bits_move_with_their_keys(name, kind):
+    sorts = jit(lambda x, y: lax.sort((x, y), num_keys=1))
+    rng = np.random.default_rng(0)
+    for shape in ((70,), (20, 300), (150_000,)):
+        x = elements(shape, dtype_of(name), kind, len(shape) - 1)
+        order = order_of(x, -1)
+        for y in (
+            rng.normal(size=shape).astype(np.float32),
+            x.size - np.arange(x.size, dtype="i4"),
+        ):
+            y = y.reshape(shape)
+            values, payload = sorts(x, y)
+            same(values, np.take_along_axis(x, order, -1))
+            same(payload, np.take_along_axis(y, order, -1))
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "int32"])
+def test_long_lines_are_sorted_by_several_threads(name):
+    # XLA's threads, also where the machine has one: this runs in a process of its own.
+    text = run(
+        f"""
+        import numpy as np
+        import primax_ffi_cpu
+        from primax_core import enable_x64, jit, lax
+
+        rng = np.random.default_rng(0)
+        with enable_x64(True):
+            sorts = jit(lambda x: (lax.sort(x), *lax.sort((x, lax.iota(np.int32, x.size)))))
+            for x in (rng.normal(size=600_001) * 1e6, rng.integers(0, 9, 300_000)):
+                x = x.astype({name!r})
+                order = np.argsort(x, kind="stable")
+                for result, expected in zip(sorts(x), (x[order], x[order], order)):
+                    assert (np.asarray(result) == expected).all()
+        """,
+        NPROC="4", PJRT_NPROC="4",
+    )  # fmt: skip
+    assert text == ""
+
+
 @pytest.mark.parametrize("low", [1, 5, 300])
 def test_numbers_that_differ_in_few_lower_bits(low):
     rng = np.random.default_rng(low)
@@ -223,3 +265,25 @@ def test_dtypes_without_kernels_are_left_to_the_core():
         same(jit(lax.sort)(x), x[::-1])
     with native_kernels(False):
         assert "primax_cpu" not in jit(lax.sort).lower(np.zeros(2000, np.float32)).as_text()
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((40,), 0), ((300,), 0), ((70_001,), 0), ((6, 300), 1), ((300, 7), 0)]
+)
+@pytest.mark.parametrize("name", ["float32", "int8", "float64", "complex64"])
+def test_results_that_nobody_reads(name, shape, axis):
+    def sorts(x):
+        positions = lax.broadcasted_iota(np.int32, shape, axis)
+        payload = positions * 7 % 1024
+        return [
+            *lax.sort((x, positions), axis),
+            *lax.sort((x, payload), axis),
+            *lax.sort((x, positions, payload), axis),
+            *lax.sort((payload, x, positions), axis, num_keys=2),
+        ]
+
+    results = jit(lambda x: sorts(x))
+    for kind in ("random", "special"):
+        x = elements(shape, dtype_of(name), kind)
+        for i, expected in enumerate(results(x)):
+            same(jit(lambda x, i=i: sorts(x)[i])(x), np.asarray(expected))

@@ -16,6 +16,7 @@ CASES = all_cases()
 
 # Settings that refuse operands which are no arguments of the case.
 REFUSED = {
+    "array": ("strict",),  # a number and a boolean in one list
     "mgrid": ("strict",),  # slices of integers and of floats
     "r_": ("strict",),  # integers and floats in one vector
 }

@@ -82,6 +82,8 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pnp.block([[X], X]), ValueError, "Mismatched list depths"),
     (lambda: pnp.split(N, 2), ValueError, "an axis of size 3 into 2 parts"),
     (lambda: pnp.array_split(N, 0), ValueError, "larger than 0"),
+    (lambda: pnp.array_split(N, 2**31 - 1), ValueError, "2147483647 parts are too many"),
+    (lambda: pnp.split(pnp.ones(0), 2**70), ValueError, "parts are too many"),
     (lambda: pnp.hsplit(np.float32(1), 1), ValueError, "axis 1 is out of bounds"),
     (lambda: pnp.unstack(1.0), ValueError, "axis"),
     (lambda: pnp.tile(X, (-1,)), ValueError, "not be negative"),

@@ -9,9 +9,10 @@ import pytest
 from processes import run
 
 from primax_core import device_put, devices, jit, lax, pure_callback, serialize_executable
+from primax_core._api import compile_only
 from primax_core._runtime import absent_devices
 from primax_core._runtime.jaxlib_versions import JAXLIB_VERSION
-from primax_core.extend import native
+from primax_core.extend import Primitive, abstract, lower, native
 from primax_core.extend.runtime import TiledSharding, Tiling
 
 X = np.ones((8, 8), np.float32)
@@ -120,6 +121,27 @@ def test_missing_plugins_are_named(monkeypatch):
     monkeypatch.setattr(absent_devices.plugin_start, "beside", missing)
     with pytest.raises(ImportError, match="pip install libtpu, or pass the path of its library"):
         native.compile_only("tpu", "v5e:2x2")
+
+
+def test_lowering_rules_know_the_target(monkeypatch):
+    targets = []
+    prim = Primitive("target_seen")
+    prim.rule(abstract)(lambda x: x)
+
+    @prim.rule(lower.on("cuda"))
+    def _lower(ctx, x):
+        targets.append((native.absent_target("cuda"), native.absent_target("tpu")))
+        return x
+
+    compiled = []
+    monkeypatch.setattr(compile_only, "compile_for", lambda *args: compiled.append(args))
+    monkeypatch.setattr(compile_only.compiling, "make_options", lambda *args: None)
+    traced = jit(prim.bind).trace(X)
+    before = traced.lower(lowering_platforms=("cuda",))
+    for target in ("sm_80", "sm_90"):
+        before.compile(devices=[native.AbsentDevice("cuda", target, None)])
+    assert targets == [(None, None), ("sm_80", None), ("sm_90", None)] and len(compiled) == 2
+    assert native.absent_target("cuda") is None
 
 
 @pytest.mark.skipif("PRIMAX_TEST_CUDA_LIBRARY" not in os.environ, reason="no plugin for CUDA")

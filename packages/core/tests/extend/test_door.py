@@ -92,7 +92,10 @@ RENAMED_IN_1_4 = {
 }
 
 
-ADDED_IN_1_5 = {"devices", "extended_body", "partition", "place", "reduce_scatter_p"}
+ADDED_IN_1_5 = """
+NodeSerialization devices extended_body node_serialization partition place reduce_scatter_p
+register_node_serialization
+""".split()
 
 WITHDRAWN_IN_1_4 = ("compiling", "mlir", "portable", "shaped")
 OF_INTERPRETERS = ("Check", "Cost", "Run", "cost", "error_checks", "faults", "taylor")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -516,3 +518,32 @@ def test_hyperbolic_functions_of_great_numbers(dtype, limit) -> None:
         np.testing.assert_array_equal(px.lax.sinh(ends), ends)
         assert np.signbit(np.asarray(px.lax.sinh(ends))[0])
         np.testing.assert_array_equal(px.lax.cosh(ends), [1, np.inf, np.inf, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exponentials_with_exact_exponents(dtype) -> None:
+    info = np.finfo(dtype)
+    whole = np.arange(info.minexp, info.maxexp).astype(dtype)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(info.minexp, info.maxexp, 2000).astype(dtype)
+    tail = 9.1 if dtype == "float32" else 26.5
+    z = np.concatenate([rng.uniform(-6, 2, 1000), rng.uniform(0, tail, 2000)]).astype(dtype)
+    with enable_x64(True):
+        powers = np.asarray(px.jit(px.lax.exp2)(whole))
+        assert np.array_equal(powers, [math.ldexp(1.0, int(n)) for n in whole])
+        # 2^x by 2^floor(x), because the exponential of the mathematics library may err for large x.
+        expected = [math.ldexp(2.0 ** (float(v) % 1), math.floor(v)) for v in x]
+        assert _ulp(px.jit(px.lax.exp2)(x), expected, dtype) <= 2
+        assert _ulp(px.jit(px.lax.erfc)(z), [math.erfc(v) for v in z], dtype) <= 6
+        ends = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e5, -1e5], dtype)
+        np.testing.assert_array_equal(px.lax.exp2(ends), [np.inf, 0, np.nan, 1, 1, np.inf, 0])
+        np.testing.assert_array_equal(px.lax.erfc(ends), [0, 2, np.nan, 1, 1, 0, 2])
+        top = np.array([info.maxexp, np.nextafter(info.maxexp, 0, dtype=dtype)], dtype)
+        assert np.array_equal(np.isinf(px.lax.exp2(top)), [True, False])
+
+
+def _ulp(x, expected, dtype) -> float:
+    """The largest error in units in the last place."""
+    expected = np.asarray(expected, np.float64)
+    spacing = np.spacing(np.abs(expected).astype(dtype)).astype(np.float64)
+    return float(np.max(np.abs(np.asarray(x, np.float64) - expected) / spacing))

@@ -135,6 +135,9 @@ def test_identity_operations_return_the_operand():
     (lambda: lax.concatenate([X, V], 0), TypeError, "different numbers of dimensions"),
     (lambda: lax.split(X, (1, 1)), ValueError, "Sum of sizes"),
     (lambda: lax.iota("bool", 3), TypeError, "iota does not accept dtype bool"),
+    (lambda: lax.empty((2,), "float16", out_sharding=int), TypeError, "sharding of a new array"),
+    (lambda: lax.full((2,), 1.0, sharding="cpu"), TypeError, "got 'cpu' of type str"),
+    (lambda: jit(lambda: lax.full((2,), 1.0, sharding=3))(), TypeError, "a device, a sharding or"),
 ])  # fmt: skip
 def test_errors(call, error, phrase):
     with pytest.raises(error, match=phrase):

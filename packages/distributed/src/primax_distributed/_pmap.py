@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from primax_core import devices as all_devices, jit, lax, tree_util
+from primax_core import (
+    devices as all_devices,
+    jit,
+    lax,
+    process_count,
+    process_index,
+    tree_util,
+)
 from primax_core.extend import typeof
+from primax_core.extend.runtime import api_boundary_of
+from primax_core.extend.traces import current_trace
 
 from ._mesh import Mesh
 from ._shard_map import shard_map
@@ -31,6 +42,10 @@ def pmap(
     donate_argnums: int | Iterable[int] = (),
 ) -> Any:
     """Map a function over an array axis, with one index of the axis on each device.
+
+    In several processes, each passes the part of the axis that its devices have, and gets such
+    parts of the results; collectives span all devices. Under a transformation or `jit` the axis is
+    mapped over the devices of one process if they suffice.
 
     The function sees the values of one index, as under `vmap`. It is jitted, and written with
     :func:`shard_map` over a mesh of one axis; new programs use that function, or `jit` with
@@ -78,7 +93,35 @@ def pmap(
 
     whole.__name__ = whole.__qualname__ = getattr(fun, "__name__", type(fun).__name__)
     whole.__doc__ = fun.__doc__
-    return jit(whole, static_argnums=static, donate_argnums=_positions(donate_argnums))
+    compiled = jit(whole, static_argnums=static, donate_argnums=_positions(donate_argnums))
+    return _over_processes(whole, mapped, compiled)
+
+
+_INITIALIZE: Final = f"{__package__}.processes._initialize"
+
+
+def _over_processes(whole: Callable[..., Any], mapped: _Mapped, compiled: Any) -> Any:
+    """The function that takes the part of this process, if the devices are of several ones."""
+
+    @api_boundary_of(mapped.fun, "{} mapped over the devices of all processes.")
+    def with_others(*args: Any, **kwargs: Any) -> Any:
+        devices = mapped.chosen_devices()
+        if current_trace() is not None or len({d.process_index for d in devices}) == 1:
+            return compiled(*args, **kwargs)
+        from . import _pmap_processes
+
+        return _pmap_processes.call(mapped, compiled, mapped.mesh_of(devices), args, kwargs)
+
+    @functools.wraps(whole)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        module = sys.modules.get(_INITIALIZE)  # not loaded without other processes
+        if module is None or module.joined() is None:
+            return compiled(*args, **kwargs)
+        return with_others(*args, **kwargs)
+
+    for name in ("clear_cache", "eval_shape", "lower", "trace"):
+        setattr(call, name, getattr(compiled, name))
+    return call
 
 
 def _positions(argnums: int | Iterable[int]) -> tuple[int, ...]:
@@ -111,7 +154,7 @@ class _Mapped:
         self.axis_size = axis_size
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        static = {i % len(args) for i in self.static if -len(args) <= i < len(args)}
+        static = self.static_of(args)
         open_args = tuple([a for i, a in enumerate(args) if i not in static])
         leaves, tree = tree_util.tree_flatten((open_args, kwargs))
         axes = self.axes_of(args, static, kwargs)
@@ -144,6 +187,19 @@ class _Mapped:
         parts, wholes = iter(divided), iter(equal)
         outs = [next(wholes) if a is None else _at(next(parts), a) for a in results["axes"]]
         return tree_util.tree_unflatten(results["tree"], outs)
+
+    @property
+    def name(self) -> str:
+        """The name of the function, for messages."""
+        return _name(self.fun)
+
+    def static_of(self, args: tuple[Any, ...]) -> set[int]:
+        """The positions of static arguments, counted from the front."""
+        return {i % len(args) for i in self.static if -len(args) <= i < len(args)}
+
+    def chosen_devices(self) -> list[Any]:
+        """All devices over which an axis may be mapped."""
+        return all_devices(self.backend) if self.devices is None else [*self.devices]
 
     def axes_of(
         self, args: tuple[Any, ...], static: set[int], kwargs: dict[str, Any]
@@ -199,13 +255,20 @@ class _Mapped:
 
     def mesh(self, size: int) -> Mesh:
         """The devices, one for each index."""
-        present = all_devices(self.backend) if self.devices is None else [*self.devices]
+        present = self.chosen_devices()
+        if self.devices is None and process_count() > 1:
+            here = [d for d in present if d.process_index == process_index()]
+            present = here if size <= len(here) else present
         if size > len(present):
             raise ValueError(
                 f"pmap of {_name(self.fun)} maps an axis of size {size}, but there are "
                 f"{len(present)} devices: use vmap, or a vmap inside of pmap for groups of indices"
             )
-        return Mesh(np.array(present[:size], object), (self.axis_name,))
+        return self.mesh_of(present[:size])
+
+    def mesh_of(self, devices: Sequence[Any]) -> Mesh:
+        """The mesh of some devices."""
+        return Mesh(np.array(devices, object), (self.axis_name,))
 
 
 def _broadcast(what: str, axes: Any, tree: Any) -> list[int | None]:

@@ -92,6 +92,9 @@ class PositionTracer(Tracer):
     def _concrete(self) -> Any:
         return None if self.names else self.values[()]
 
+    def _concrete_values(self) -> Sequence[Any]:
+        return [*self.values.values()]
+
     def _origin(self) -> str:
         axes = ", ".join(map(repr, self.names))
         return (
@@ -110,14 +113,19 @@ class PositionsTrace(Trace):
     Args:
       mesh: the mesh, whose devices are all of this process.
       region: the region, which is entered.
+      run: evaluates a jaxpr with tracers of this trace, by default as :func:`eval_jaxpr`.
     """
 
-    __slots__ = ("devices", "mesh", "region")
+    __slots__ = ("devices", "mesh", "region", "run")
 
     kind = "shard_map"
 
-    def __init__(self, mesh: Mesh, region: Region) -> None:
+    def __init__(
+        self, mesh: Mesh, region: Region,
+        run: Callable[[Jaxpr, Sequence[Any]], list[Any]] = eval_jaxpr,
+    ) -> None:  # fmt: skip
         super().__init__(None)
+        self.run = run
         self.mesh = mesh
         self.region = region
         names = mesh.axis_names
@@ -295,7 +303,7 @@ class PositionsTrace(Trace):
     def call(self, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None) -> list[Any]:
         """Evaluate a jaxpr."""
         with set_trace(self):
-            return [self.lift(x) for x in eval_jaxpr(jaxpr, args)]
+            return [self.lift(x) for x in self.run(jaxpr, args)]
 
     # Collectives
 

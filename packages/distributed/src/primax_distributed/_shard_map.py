@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from primax_core import jit, tree_util
-from primax_core.extend import AbstractRef, Jaxpr, close_over, eval_jaxpr, stage, typeof
+from primax_core.extend import AbstractRef, Jaxpr, close_over, eval_jaxpr, run_jaxprs, stage, typeof
 from primax_core.extend.placements import is_placed
 from primax_core.extend.runtime import api_boundary_of, bounded_cache, default_placement, state
 from primax_core.extend.traces import (
@@ -210,9 +210,8 @@ class _ShardMap:
         else:
             specs = flat_specs("in_specs", self.in_specs, args, region)
         if state.disable_jit and current_trace() is None:
-            devices = mesh if isinstance(mesh, Mesh) else concrete_mesh()
-            arrays = not any(isinstance(a, AbstractRef) for a in avals)
-            if arrays and devices.abstract_mesh is region.mesh and not devices.is_multi_process:
+            devices = _evaluable_mesh(mesh, avals)
+            if devices is not None:
                 check_inputs(self.fun, args, avals, specs, region)
                 return self.by_position(devices, region, leaves, tree, avals, specs)
         scope = tuple([(n, s, owner_of((n,))) for n, s in axes_in_scope().items()])
@@ -350,6 +349,35 @@ def _inside(aval: Any, region: Region) -> Any:
                 f"along {_listed(names)}: pass it as an argument"
             )
     return same_placement(aval, region.inner)
+
+
+def _evaluable_mesh(mesh: Mesh | AbstractMesh, avals: Sequence[Any]) -> Mesh | None:
+    """The devices on which this process can evaluate a region step by step, or `None`."""
+    devices = mesh if isinstance(mesh, Mesh) else concrete_mesh()
+    arrays = not any(isinstance(a, AbstractRef) for a in avals)
+    of_region = devices.abstract_mesh is mesh.abstract_mesh and not devices.is_multi_process
+    return devices if arrays and of_region else None
+
+
+@shard_map_p.rule(run_jaxprs)
+def _run_jaxprs(run, args, *, jaxpr, mesh, in_specs, out_specs, newly_manual_axes, check_vma):  # type: ignore[no-untyped-def]
+    avals = [typeof(x) for x in args]
+    devices = _evaluable_mesh(mesh, avals)
+    if devices is None:
+        return None
+    from ._positions import PositionsTrace
+
+    region = Region(mesh.abstract_mesh, newly_manual_axes, check_vma)
+    with region.entered(), default_placement(None):
+        trace = PositionsTrace(devices, region, run)
+        rows = zip(args, avals, in_specs)
+        parts = [trace.divided(x, region.local_aval(a, s), s) for x, a, s in rows]
+        try:
+            outs = trace.call(jaxpr, parts)
+            with set_trace(trace):
+                return [trace.joined(x, s) for x, s in zip(outs, out_specs)]
+        finally:
+            trace.live = False
 
 
 def _check_same_mesh(mesh: Mesh | AbstractMesh, context: AbstractMesh) -> None:

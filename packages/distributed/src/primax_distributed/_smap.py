@@ -79,5 +79,8 @@ def _spec(what: str, axis: Any, name: Hashable) -> PartitionSpec:
             f"{type(axis).__name__}"
         )
     if axis < 0:
-        raise ValueError(f"{what} of smap must count axes from the front, got {axis}")
+        raise ValueError(
+            f"{what} of smap must count axes from the front, got {axis}: pass the number of array "
+            f"axes minus {-axis}"
+        )
     return PartitionSpec(*[None] * axis, name)

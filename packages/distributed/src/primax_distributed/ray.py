@@ -112,7 +112,7 @@ class Ranks:
             "PRIMAX_SUPERVISED": "1",
         }
 
-    def _note_lost(self, rank: int, why: str) -> None:
+    def _note_lost(self, rank: int, pid: int, why: str) -> None:
         with self._lock:  # in the coordinator's thread
             self._lost[rank] = why
             self.restarts += 1

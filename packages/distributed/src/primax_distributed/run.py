@@ -49,7 +49,8 @@ class Launcher:
         self.max_restarts = max_restarts
         self.restarts: int = 0
         self._lock = threading.Lock()
-        self._lost: dict[int, str] = {}
+        self._lost: dict[int, tuple[int, str]] = {}
+        self._ended: set[int] = set()
         self._stopped_by = 0
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.coordinator: Coordinator = Coordinator(
@@ -57,9 +58,9 @@ class Launcher:
             freeze=freeze, late=late, patience=patience, on_lost=self._note_lost,
         )  # fmt: skip
 
-    def _note_lost(self, rank: int, why: str) -> None:
+    def _note_lost(self, rank: int, pid: int, why: str) -> None:
         with self._lock:  # in the coordinator's thread
-            self._lost[rank] = why
+            self._lost[rank] = pid, why
 
     def start(self, rank: int) -> None:
         """Start the process of a rank."""
@@ -73,7 +74,8 @@ class Launcher:
         }
         if self.devices is not None:
             environment["PRIMAX_NUM_CPU_DEVICES"] = str(self.devices)
-        self.processes[rank] = subprocess.Popen(self.command, env=environment)
+        process = self.processes[rank] = subprocess.Popen(self.command, env=environment)
+        self._ended.discard(process.pid)
 
     def run(self) -> int:
         """Run until all processes have ended well, or one has died too often.
@@ -102,7 +104,9 @@ class Launcher:
     def _step(self, finished: set[int]) -> int | None:
         with self._lock:
             lost, self._lost = self._lost, {}
-        for rank, why in lost.items():
+        for rank, (pid, why) in lost.items():
+            if pid in self._ended:  # on a busy machine this comes after the restart
+                continue
             process = self.processes[rank]
             if process.poll() is None and not _ends_soon(process, why):
                 _say(f"rank {rank} is killed: {why}")
@@ -112,6 +116,7 @@ class Launcher:
             status = process.poll()
             if status is None or rank in finished:
                 continue
+            self._ended.add(process.pid)
             if status == 0:
                 finished.add(rank)
                 continue

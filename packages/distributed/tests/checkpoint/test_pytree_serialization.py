@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import primax_core as pc
-from primax_core import device_put
+from primax_core import device_put, tree_util
+from primax_core.extend import NodeSerialization, register_node_serialization
 from primax_core.layout import Format, Layout
 from primax_distributed import AbstractMesh, NamedSharding, P, checkpoint, make_mesh
 from primax_distributed.array_serialization import pytree_serialization as trees
@@ -116,3 +117,56 @@ def test_errors(tmp_path):
         trees.load(
             tmp_path / "t", NamedSharding(make_mesh((3,), "x", devices=pc.devices()[:3]), P("x"))
         )
+
+
+Pair = namedtuple("Pair", "x y")
+
+
+class Box:
+    """A node whose metadata is a text."""
+
+    def __init__(self, x, label):
+        self.x, self.label = x, label
+
+
+tree_util.register_pytree_node(Box, lambda b: ((b.x,), b.label), lambda t, xs: Box(*xs, t))
+register_node_serialization(
+    NodeSerialization(Pair, "tests.Pair", lambda _: b"", lambda _: None, None)
+)
+register_node_serialization(NodeSerialization(Box, "tests.Box", str.encode, bytes.decode, None))
+
+
+def test_registered_classes(tmp_path, monkeypatch):
+    """Classes that are registered for serialization come back, with their metadata."""
+    pair = Pair(device_put(X), [Box(device_put(X[0]), "weights")])
+    data = {"pair": pair, "z": (Pair(device_put(1.0), None),)}
+    trees.save(data, tmp_path)
+    loaded = trees.load(tmp_path, named())
+    assert tree_util.tree_structure(loaded) == tree_util.tree_structure(data)
+    box = loaded["pair"].y[0]
+    assert type(box) is Box and box.label == "weights"
+    np.testing.assert_array_equal(box.x, X[0])
+    described = trees.load_pytreedef(tmp_path)
+    assert described["pair"].x == pc.ShapeDtypeStruct((8, 8), np.float32)
+    only = trees.load(tmp_path, named(), mask={"pair": Pair(True, False), "z": False})
+    assert only["pair"].y[0].x is None and only["z"][0].x is None
+    assert type(checkpoint.restore(tmp_path)["pair"]) is Pair
+
+    registry = "primax_core._base.node_serialization"
+    monkeypatch.setattr(f"{registry}._by_name", {})
+    with pytest.raises(ValueError, match=r"not registered here, saved as 'tests.Pair', 'test"):
+        trees.load(tmp_path, named())
+    assert type(checkpoint.restore(tmp_path)["pair"]) is dict
+    broken = NodeSerialization(Box, "tests.Box", str.encode, lambda _: 1 / 0, None)
+    monkeypatch.setattr(f"{registry}._by_name", {"tests.Box": broken})
+    with pytest.raises(ValueError, match=r"saved as 'tests.Box' cannot be restored as Box: Zero"):
+        checkpoint.restore(tmp_path)
+
+
+def test_metadata_that_are_no_bytes(tmp_path, monkeypatch):
+    registry = "primax_core._base.node_serialization"
+    monkeypatch.setattr(
+        f"{registry}._by_type", {Box: NodeSerialization(Box, "b", lambda t: t, bytes.decode, None)}
+    )
+    with pytest.raises(TypeError, match="serialize_auxdata of Box must return bytes, got str"):
+        trees.save([Box(device_put(X), "t")], tmp_path)

@@ -175,3 +175,29 @@ print(attempt(lambda: manager.serialize_with_paths([local], [path])))
         assert "True ['.zarray', '0.0', '1.0']" in output
         assert "is on devices of one of 2 processes only" in output
     assert "committed by 0" in outputs[0] and "committed" not in outputs[1]
+
+
+def test_an_object_store(tmp_path):
+    outputs, statuses = together(
+        JOIN
+        + """
+x = pc.device_put(values, NamedSharding(mesh, P("x")))
+with checkpoint.AsyncCheckpointer(folder) as checkpoints:
+    for step in range(4):
+        checkpoints.save({"x": x * step, "step": step, "big": np.full(5000, step)}, step)
+print(attempt(lambda: checkpoint.save(folder, {"x": x, "step": 3, "big": values}, 3)))
+print("pruned", checkpoint.prune(folder, keep=2))
+out = checkpoint.restore(folder, {"x": x, "step": 0, "big": np.ndarray})
+(part,) = out["x"].addressable_shards
+assert np.array_equal(part.data, 3 * values[part.index]) and out["step"] == 3
+""",
+        arguments=[f"file://{tmp_path}/run"],
+    )
+    check_ended(outputs, statuses)
+    assert "CheckpointExistsError: file:" in outputs[0] and "pruned [0, 1]" in outputs[0]
+    assert "CheckpointWriteError: rank 0 could not save" in outputs[1], outputs[1]
+    url = f"file://{tmp_path}/run"
+    assert checkpoint.steps(url) == [2, 3]
+    values = np.arange(16, dtype=np.float32).reshape(8, 2)
+    assert np.array_equal(checkpoint.restore(url, step=2)["x"], 2 * values)
+    assert (checkpoint.restore(url)["big"] == 3).all()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 
 import pytest
 from several import launch, together
+
+from primax_distributed.run import Launcher
 
 TRAIN = """
 folder = sys.argv[1]
@@ -146,6 +149,27 @@ for generation in processes.generations():
     assert last[1] <= first[1] + 14, used  # threads of one more client
     assert last[2] <= first[2] + 6, used  # descriptors
     assert last[3] <= first[3] + 5 * generations, used  # MB
+
+
+def test_a_late_report_of_an_ended_process_ends_nobody(capfd):
+    launcher = Launcher([sys.executable, "-c", "import time; time.sleep(60)"], 1)
+    try:
+        launcher.start(0)
+        first = launcher.processes[0]
+        first.kill()
+        first.wait()
+        assert launcher._step(set()) is None
+        second = launcher.processes[0]
+        assert second is not first
+        launcher._note_lost(0, first.pid, "its process ended")
+        assert launcher._step(set()) is None
+        assert second.poll() is None and launcher.processes[0] is second
+        launcher._note_lost(0, second.pid, "it has not answered for 8 s")
+        assert launcher._step(set()) is None
+        assert second.poll() == -signal.SIGKILL and launcher.processes[0] is not second
+    finally:
+        launcher._end_all()
+    assert "rank 0 is killed: it has not answered for 8 s" in capfd.readouterr().err
 
 
 def test_too_many_restarts(tmp_path):

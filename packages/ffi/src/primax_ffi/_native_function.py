@@ -45,8 +45,9 @@ def native_function(
     """Decorator that compiles a Python loop function to a native function, by numba.
 
     The decorated function is called with arrays, eagerly and in compiled programs, and costs as
-    much as an operation of XLA: no Python runs. It is compiled when it is first called or traced,
-    and runs on CPUs. Install numba with ``pip install primax-ffi[numba]``.
+    much as an operation of XLA: no Python runs. It is compiled when a program that calls it is
+    first compiled, or loaded from the disk, and runs on CPUs. Install numba with
+    ``pip install primax-ffi[numba]``.
 
     Args:
       signature: a :class:`Signature`, or its text: the types of operands; names and types of
@@ -77,7 +78,7 @@ def native_function(
     Raises:
       TypeError, ValueError: if the function's parameters do not fit the signature, or it never
         uses a result; while tracing, if a call does not fit.
-      ImportError: at the first call, if numba is not installed.
+      ImportError: when it is compiled, if numba is not installed.
       JaxRuntimeError: where a result is used, if the function raised an exception.
 
     There is no derivative: define it with ``custom_jvp`` or ``custom_vjp``.
@@ -153,8 +154,8 @@ class NativeFunction:
                 "a generator: remove async and yield, and write into the results"
             )
         self._function, self._options, self._call_options = function, options, call_options
-        self._call: Callable[..., Any] | None = None
-        self._compiled_call: Callable[..., Any] | None = None
+        self._handler: Any = None
+        self._lock = new_lock()
         self.signature: Signature = signature
         where = f"native function {summarize_function(function)}"
         _check_signature(where, signature)
@@ -163,13 +164,23 @@ class NativeFunction:
             _check_written(where, function, signature)
         self.name: str = _new_name(where, function, name)
         functools.update_wrapper(self, function)
+        with _lock:
+            self._number = len(_functions)
+            _functions.append(self)
         self.__signature__: inspect.Signature = _signature_of_calls(function, signature)
+        register_ffi_target(self.name, load=self._load, signature=signature)
+        self._call = call = ffi_call(self.name, **call_options)
+
+        def compiled(*args: Any, **attributes: Any) -> Any:
+            return call(*args, **attributes)
+
+        # Calls outside of transformations are checked and compiled once.
+        self._compiled_call = library_function(
+            compiled, static_argnames=tuple(signature.attrs), name=self.name
+        )
 
     @api_boundary
     def __call__(self, /, *args: Any, **attributes: Any) -> Any:
-        if self._call is None:
-            self.compile()
-        assert self._call is not None and self._compiled_call is not None
         values = {**self._defaults, **attributes}
         if all(isinstance(v, (bool, int, float, np.generic)) for v in values.values()):
             try:
@@ -184,7 +195,7 @@ class NativeFunction:
         return self.__qualname__  # copies and pickles refer to the function of the module
 
     def compile(self) -> NativeFunction:
-        """Compile and register the function now, for programs that were exported with it.
+        """Compile the function now, instead of with the first program that calls it.
 
         Returns:
           The function itself.
@@ -192,20 +203,15 @@ class NativeFunction:
         Raises:
           ImportError: if numba is not installed.
         """
-        with _lock:
-            if self._call is None:
-                address = self._compiled()
-                register_ffi_target(self.name, pycapsule(address), signature=self.signature)
-                self._call = call = ffi_call(self.name, **self._call_options)
-
-                def function(*args: Any, **attributes: Any) -> Any:
-                    return call(*args, **attributes)
-
-                # Calls outside of transformations are checked and compiled once.
-                self._compiled_call = library_function(
-                    function, static_argnames=tuple(self.signature.attrs), name=self.name
-                )
+        self._load()
         return self
+
+    def _load(self) -> Any:
+        """The capsule of the handler, compiled once."""
+        with self._lock:
+            if self._handler is None:
+                self._handler = pycapsule(self._compiled())
+            return self._handler
 
     def _compiled(self) -> int:
         """The address of the handler."""
@@ -216,10 +222,9 @@ class NativeFunction:
                 f"the native function {self.name!r} is compiled by numba, which cannot be "
                 f"imported ({error}): pip install 'primax-ffi[numba]'"
             ) from error
-        _functions.append(self)
         try:
             return _numba_handlers.compile_handler(
-                self._function, self.signature, self._attributes, len(_functions) - 1, _report,
+                self._function, self.signature, self._attributes, self._number, _report,
                 self._options,
             )  # fmt: skip
         except Exception as error:

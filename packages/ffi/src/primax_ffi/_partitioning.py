@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from primax_core.extend import Axis, ShapedArray, lowering
+from primax_core.extend.dimensions import is_static
 from primax_core.extend.traces import trace_function
 
 from ._signatures import ArrayType, Signature
@@ -106,8 +107,7 @@ def division(
     _check(target, own, operands, results)
     if signature is not None:
         _check_sizes(target, own, signature)
-    static = all(isinstance(n, int) for a in (*operands, *results) for n in a.shape)
-    return own if static else None
+    return own if all(is_static(a.shape) for a in (*operands, *results)) else None
 
 
 def _by_rule(

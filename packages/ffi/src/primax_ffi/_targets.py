@@ -7,7 +7,8 @@ import difflib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from primax_core.extend import native, summarize
@@ -25,10 +26,11 @@ _signatures: Final[dict[str, Signature]] = {}
 
 def register_ffi_target(
     name: str,
-    fn: Any,
+    fn: Any = None,
     platform: str = "cpu",
     api_version: int = 1,
     *,
+    load: Callable[[], Any] | None = None,
     traits: int = 0,
     signature: Signature | str | None = None,
 ) -> None:
@@ -44,6 +46,10 @@ def register_ffi_target(
       platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, or ``"gpu"`` for the last two.
       api_version: 1 for typed handlers (``XLA_FFI_DEFINE_HANDLER_SYMBOL``), 0 for functions of
         the earlier interfaces.
+      load: instead of ``fn``, a function without arguments that returns it, for handlers that are
+        compiled or downloaded. It is called once, when a program with the name is compiled or
+        loaded from the disk, not while tracing. Its error is raised there with a note, and so are
+        those of handlers that do not fit.
       traits: the sum of the handler's traits; 1 is "can be captured in a command buffer".
       signature: the types of operands, results and attributes, for all platforms, or their text,
         ``"f32[b n], f32[n]; eps: f32 -> f32[b n]"``. Calls are checked while tracing.
@@ -56,16 +62,41 @@ def register_ffi_target(
     where = _platform(platform)
     if not isinstance(traits, int):
         raise TypeError(f"traits of {name!r} is {traits!r}, not a number")
-    _check_handlers(name, fn)
+    if load is None:
+        _check_handlers(name, fn, api_version)
     if signature is not None:
         signature = as_signature(signature, f"the signature of {name!r}")
         _check_signature(name, signature, api_version)
-    if api_version == 1:
-        check_version(name, fn)
-    native.register(name, fn, platform=where, api_version=api_version, traits=traits)
+    native.register(
+        name,
+        fn,
+        load=_CheckedLoad(name, load, api_version) if callable(load) else load,
+        platform=where,
+        api_version=api_version,
+        traits=traits,
+    )
     _names.add(name)
     if signature is not None:
         _signatures[name] = signature
+
+
+@dataclass(frozen=True)
+class _CheckedLoad:
+    """A function that makes a handler, which is then checked."""
+
+    name: str
+    load: Callable[[], Any]
+    api_version: int
+
+    def __call__(self) -> Any:
+        handler = self.load()
+        _check_handlers(self.name, handler, self.api_version)
+        return handler
+
+    @property
+    def __wrapped__(self) -> Callable[[], Any]:
+        """The function that errors name."""
+        return self.load
 
 
 def signature_of(name: str) -> Signature | None:
@@ -317,10 +348,12 @@ def _platform(platform: Any) -> str:
     return "cpu" if lowered == "host" else lowered
 
 
-def _check_handlers(name: Any, fn: Any) -> None:
+def _check_handlers(name: Any, fn: Any, api_version: int) -> None:
     for handler in fn.values() if isinstance(fn, Mapping) else [fn]:
         if isinstance(handler, (int, ctypes.c_void_p)):
             raise TypeError(
                 f"the handler of {name!r} is the address of a function: wrap it in a capsule with "
                 "pycapsule(address)"
             )
+    if api_version == 1:
+        check_version(name, fn)

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from primax_core import lax
 from primax_core.extend import Primitive
+from primax_core.extend.dimensions import is_static
 
-from ._overrides import call, is_static, override
+from ._overrides import call, override
 
 _FLOATS: Final = frozenset(["float16", "bfloat16", "float32", "float64"])
 _REAL: Final = _FLOATS | {f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
@@ -44,7 +45,7 @@ def _is_faster(primitive: Primitive, aval: Any, axis: int) -> bool:
 def _use_handler(primitive: Primitive) -> None:
     def rule(ctx: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         (aval,) = ctx.in_avals
-        if aval.dtype.name not in _DTYPES[primitive] or not is_static(aval):
+        if aval.dtype.name not in _DTYPES[primitive] or not is_static(aval.shape):
             return None
         if not _is_faster(primitive, aval, axis):
             return None

@@ -13,11 +13,6 @@ from ._option import native_kernels
 CPU: Final = lower.on("cpu")
 
 
-def is_static(aval: Any) -> bool:
-    """Return True if all sizes of an array type are numbers."""
-    return all(isinstance(n, int) for n in aval.shape)
-
-
 def override(primitive: Primitive, rule: Callable[..., Any]) -> None:
     """Replace the rule of a primitive for CPUs.
 

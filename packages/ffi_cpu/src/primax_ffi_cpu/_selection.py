@@ -6,8 +6,9 @@ import math
 from typing import Any, Final
 
 from primax_core import lax
+from primax_core.extend.dimensions import is_static
 
-from ._overrides import call, is_static, override
+from ._overrides import call, override
 
 _LEAST_SIZE: Final = 256
 """Number of elements below which sorting them is as fast."""
@@ -15,9 +16,7 @@ _LEAST_SIZE: Final = 256
 
 def _selected(ctx: Any, x: Any, ranks: Any) -> Any:
     aval, rank_aval = ctx.in_avals
-    if aval.dtype.name not in ("float32", "float64") or not (
-        is_static(aval) and is_static(rank_aval)
-    ):
+    if aval.dtype.name not in ("float32", "float64") or not is_static(aval.shape + rank_aval.shape):
         return None
     # As many ranks as there are elements are found faster by sorting.
     if math.prod(aval.shape) < _LEAST_SIZE or 8 * rank_aval.shape[-1] > aval.shape[-1]:

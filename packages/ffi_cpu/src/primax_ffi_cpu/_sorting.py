@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import lax
+from primax_core.extend.dimensions import is_static
 
-from ._overrides import call, is_static, override
+from ._overrides import call, override
 from ._thresholds import least_size
 
 SORTED: Final = frozenset((
@@ -45,7 +46,7 @@ def _are_positions(value: Any, dtype: np.dtype, dimension: int) -> bool:
 def _sort(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
     avals = ctx.in_avals
     shape = avals[0].shape
-    if not all(is_static(a) and a.dtype.name in SORTED for a in avals):
+    if not all(is_static(a.shape) and a.dtype.name in SORTED for a in avals):
         return None
     if shape[dimension] > _LONGEST:
         return None
@@ -56,7 +57,10 @@ def _sort(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) ->
         i for i in range(num_keys, len(xs)) if _are_positions(xs[i], avals[i].dtype, dimension)
     ]
     operands = [x for i, x in enumerate(xs) if i not in positions]
-    return call(ctx, "sort", operands, axis=dimension, num_keys=num_keys, positions=positions)
+    return call(
+        ctx, "sort", operands, axis=dimension, num_keys=num_keys, positions=positions,
+        unused=ctx.unused_results,
+    )  # fmt: skip
 
 
 override(lax.sort_p, _sort)
@@ -64,7 +68,7 @@ override(lax.sort_p, _sort)
 
 def _top_k(ctx: Any, x: Any, *, k: int, axis: int, is_stable: bool) -> Any:
     (aval,) = ctx.in_avals
-    if not is_static(aval) or aval.dtype.name not in SORTED or aval.dtype.kind == "c":
+    if not is_static(aval.shape) or aval.dtype.name not in SORTED or aval.dtype.kind == "c":
         return None
     length = aval.shape[axis]
     if not k or length >= 2**31:

@@ -13,6 +13,7 @@ import pytest
 import primax_core as pc
 from primax_core import lax, tree_util
 from primax_core.errors import InvalidArtifactError
+from primax_core.extend import node_serialization
 from primax_interpreters import export
 from primax_interpreters._export import envelope, tables
 
@@ -205,7 +206,7 @@ def test_in_another_process(tmp_path) -> None:
     """
     printed = run(code).split(" ", 1)
     assert float(printed[0]) == pytest.approx(6) and printed[1] == "(3, 3)"
-    if Pair not in [e.nodetype for e in export_registry()]:
+    if node_serialization(Pair) is None:
         export.register_namedtuple_serialization(Pair, serialized_name="test.Pair")
     path.write_bytes(export.export(pc.jit(lambda p: p))(Pair(X, X)).serialize())
     code = f"""
@@ -217,12 +218,6 @@ def test_in_another_process(tmp_path) -> None:
             print(e)
     """
     assert "'test.Pair': it is not registered in this process" in run(code)
-
-
-def export_registry():
-    from primax_interpreters._export import trees
-
-    return list(trees._by_type.values())
 
 
 def test_without_the_library(tmp_path) -> None:

@@ -13,6 +13,7 @@ from primax_core import lax
 from primax_core.errors import InvalidArtifactError
 from primax_core.extend.portable_modules import PortableSharding
 from primax_core.extend.runtime import TiledSharding, Tiling
+from primax_core.memory import Space
 from primax_interpreters import export
 from primax_interpreters._export import envelope
 
@@ -270,6 +271,7 @@ AXES = (("a", 2), ("b", 2))
         (PortableSharding((("a", 2), ("a", 2)), ((), ())), "does not have 4 devices"),
         (PortableSharding((("a", 2),), ((), ())), "does not have 4 devices"),
         (PortableSharding(AXES, ((), ()), "attic"), "unknown memory kind 'attic'"),
+        (PortableSharding((), ((), ()), "attic"), "unknown memory kind 'attic'"),
     ],
 )
 def test_wrong_shardings_of_arguments(exported, wrong, message) -> None:
@@ -291,6 +293,18 @@ def test_results_have_the_memory_kind_of_the_export(wrap) -> None:
     e = export.deserialize(e.serialize())
     first, second = wrap(e.call)(pc.device_put(X, divided(0, None)))
     assert first.sharding.memory_kind == "pinned_host" != second.sharding.memory_kind
+
+
+@pytest.mark.parametrize("open_result", [False, True])
+def test_transfers_to_host_memory_are_kept(open_result) -> None:
+    host = divided(1, None).with_memory_kind("pinned_host")
+    place = Space.Host if open_result else host
+    x = pc.device_put(X, divided(0, None))
+    e = export.export(pc.jit(lambda x: (pc.device_put(lax.sin(x), place), x)))(x)
+    e = export.deserialize(e.serialize())
+    first, second = e.call(x)
+    assert first.sharding.memory_kind == "pinned_host" != second.sharding.memory_kind
+    np.testing.assert_allclose(first, np.sin(X), rtol=1e-6)
 
 
 def test_readers_of_the_first_minor_version_see_an_addition(exported) -> None:

@@ -163,7 +163,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math
     place = one_axis(axis, value.ndim)
     whole = dtypes.issubdtype(value.dtype, np.integer) and isinstance(period, int)
     if not whole and not dtypes.issubdtype(value.dtype, np.floating):
-        value = asarray(value, dtypes.result_type(value.dtype, dtypes.default_float()))
+        value = asarray(value, dtypes.default_float())
     value = asarray(value, value.dtype)
     if not value.shape[place]:
         return value

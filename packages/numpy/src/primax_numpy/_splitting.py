@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from primax_core.extend.elementwise import argument_type as typeof
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled
+
+MOST_PARTS: Final = 100_000
+"""Parts of an array, which are results of one compiled function."""
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
@@ -85,6 +88,11 @@ def _bounds(name: str, sections: Any, n: int, even: bool) -> list[tuple[int, int
     count = int(positions)
     if count <= 0:
         raise ValueError(f"{name}: the number of parts must be larger than 0, got {sections!r}")
+    if count > MOST_PARTS:
+        raise ValueError(
+            f"{name}: {count} parts are too many; each is an array of its own. The largest number "
+            f"is {MOST_PARTS:,}: use reshape to divide an axis into equal parts"
+        )
     if even and n % count != 0:
         raise ValueError(
             f"{name}: array split does not result in an equal division: an axis of size {n} into "

@@ -52,9 +52,10 @@ def rebuilt(m: Any, parts: Any) -> Any:
     """The unique parts of a decomposition: the product, and parts without a free sign."""
     if len(parts) == 2:
         w, v = parts
-        return w, m.matmul(v * w[..., None, :], m.conj(m.swapaxes(v, -1, -2)))
+        return w, m.matmul(v * w[..., None, :].astype(v.dtype), m.conj(m.swapaxes(v, -1, -2)))
     u, s, vh = parts
-    return s, m.matmul(u[..., : s.shape[-1]] * s[..., None, :], vh[..., : s.shape[-1], :])
+    scaled = u[..., : s.shape[-1]] * s[..., None, :].astype(u.dtype)
+    return s, m.matmul(scaled, vh[..., : s.shape[-1], :])
 
 
 def sorted_values(m: Any, w: Any) -> Any:

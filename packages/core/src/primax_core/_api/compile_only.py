@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._lower.lazy import compiling, mlir
-from .._runtime.absent_devices import AbsentDevice, AbsentExecutable, compile_for
+from .._runtime.absent_devices import AbsentDevice, AbsentExecutable, compile_for, lowering_for
 from .stages import Compiled, Lowered
 
 
@@ -32,8 +32,10 @@ def compile_absent(lowered: Lowered, devices: Sequence[Any], compiler_options: t
             f"devices[:{n}], or arguments (ShapeDtypeStruct) with shardings over as many devices"
         )
     device = devices[0]
-    if lowered._module.platform != device.platform:
-        lowered = lowered._traced.lower(lowering_platforms=(device.platform,))
+    # Rules may emit other operations for this target than for a device of the process.
+    if lowered._module.platform != device.platform or device.platform != "cpu":
+        with lowering_for(device):
+            lowered = lowered._traced.lower(lowering_platforms=(device.platform,))
     name = f"jit({lowered._traced.fun_name})"
     options = compiling.make_options(tuple(d.raw for d in devices), compiler_options)
     raw = compile_for(lowered._module, mlir.context, devices, options, name)

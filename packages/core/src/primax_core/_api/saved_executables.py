@@ -152,6 +152,8 @@ def deserialize_and_load(
     try:
         custom_calls.ensure(described.needs)
     except LookupError as e:
+        if all(map(custom_calls.is_provided, described.needs)):
+            raise  # an error of a package that loads its handler
         raise InvalidArtifactError(str(e)) from None
     try:
         options = _compile.make_options(devs, described.options)

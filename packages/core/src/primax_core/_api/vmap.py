@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Container, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -19,6 +19,43 @@ from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+
+class MappedClasses(Protocol):
+    """Classes whose values are batches that functions of their own split and join."""
+
+    specs: Container[type]
+    """Classes that stand in ``in_axes`` and ``out_axes`` for an axis."""
+
+    def is_leaf(self, node: Any) -> bool:
+        """True if ``node`` is a value of one of the classes."""
+
+    def pack(self, value: Any, axis: Any) -> tuple[Any, int | None]:
+        """An argument and its axis: a value of the classes waits, unmapped, for :meth:`split`."""
+
+    def count(self, axis_size: Any) -> int | None:
+        """The number of examples."""
+
+    def split(self, values: Sequence[Any], axis_size: Any) -> list[Any]:
+        """Replace the values that wait by one example; called while the function is traced."""
+
+    def join(self, outs: Sequence[Any], out_axes: Sequence[Any], axis_size: Any) -> list[Any]:
+        """Replace examples among results by batches, each packed for :meth:`unpack`."""
+
+    def unpack(self, value: Any) -> tuple[bool, Any]:
+        """A flag that is true for a packed batch, and the batch."""
+
+
+class _Other:
+    """The classes of values other than arrays that ``vmap`` maps; the facade sets them."""
+
+    __slots__ = ("classes",)
+
+    def __init__(self) -> None:
+        self.classes: MappedClasses | None = None
+
+
+other: Final = _Other()
 
 
 def vmap(
@@ -64,17 +101,23 @@ def vmap(
     def vmapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise _wrong_length(in_axes, args, kwargs)
-        leaves, in_tree = tree_flatten((args, kwargs))
+        own = other.classes
+        leaves, in_tree = tree_flatten((args, kwargs), None if own is None else own.is_leaf)
         if not leaves and axis_size is None:
             raise ValueError(
                 "vmap wrapped function must be passed at least one argument containing an array or "
                 f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
             )
         dims = flat_axes(in_axes, in_tree, args, kwargs)
+        count = axis_size
+        if own is not None:
+            pairs = [own.pack(x, d) for x, d in zip(leaves, dims)]
+            leaves, dims = [x for x, _ in pairs], [d for _, d in pairs]
+            count = own.count(axis_size)
         dims = [
             _canonical_in(x, d, fun, args, kwargs, i) for i, (x, d) in enumerate(zip(leaves, dims))
         ]
-        size = mapped_size(leaves, dims, axis_size, fun, args, kwargs)
+        size = mapped_size(leaves, dims, count, fun, args, kwargs)
         if references.ops.loaded:
             references.ops.check_aliases(leaves, (), lambda: debug_info(fun, "vmap", args, kwargs))
         axis = Axis(size, axis_name, spmd_axis_name, _division(leaves, dims))
@@ -82,8 +125,13 @@ def vmap(
             leaves = [x if d is None else divided(x, d, axis) for x, d in zip(leaves, dims)]
 
         def flat(*flat_args):
-            positional, keywords = tree_unflatten(in_tree, flat_args)
-            return tree_flatten(fun(*positional, **keywords))
+            if own is None:
+                positional, keywords = tree_unflatten(in_tree, flat_args)
+                return tree_flatten(fun(*positional, **keywords))
+            total = size if axis_size is None else axis_size
+            positional, keywords = tree_unflatten(in_tree, own.split(flat_args, total))
+            outs, out_tree = tree_flatten(fun(*positional, **keywords), own.is_leaf)
+            return own.join(outs, flat_out_axes(out_axes, out_tree), total), out_tree
 
         outs, out_dims, out_tree = batch_with_aux(flat, leaves, dims, axis, fun)
         requested = flat_out_axes(out_axes, out_tree)
@@ -135,6 +183,8 @@ def _wrong_length(in_axes: tuple, args: tuple, kwargs: dict) -> ValueError:
 
 
 def _is_position(x: Any) -> bool:
+    if other.classes is not None and type(x) in other.classes.specs:
+        return True
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
@@ -215,6 +265,10 @@ def mapped_size(leaves, dims, axis_size, fun, args, kwargs) -> int:
 
 def _move_result_axis(out, dim, target, size: int, i: int, tree, summed: bool):
     """A result with its mapped axis at the requested position."""
+    if other.classes is not None:
+        packed, batch = other.classes.unpack(out)
+        if packed:
+            return batch
     if target is None:
         if dim is not None and summed:
             if typeof(out).dtype == bool:

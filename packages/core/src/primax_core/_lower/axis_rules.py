@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._base import caches
+from .._ir import rules as rule_kinds
 from .._ir.jaxpr import DebugInfo
 from .._ir.primitive import Primitive
 from .._trace.staging import stage
@@ -78,6 +79,8 @@ _forms: dict[tuple, LoweredForm] = caches.bounded_cache(4096)
 def axis_rules(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> LoweredForm:
     """Shardy's rules of the operations that a primitive is lowered to on CPU.
 
+    A primitive with a rule ``partition`` is one operation, of the rule that it names.
+
     Args:
       prim: a primitive whose operands and results are arrays.
       avals: the types of its operands, without placements.
@@ -107,6 +110,12 @@ def _form_of(prim: Primitive, avals: list[Any], params: dict[str, Any]) -> Lower
         return out if prim.multiple_results else [out]
 
     jaxpr = stage(run, avals, DebugInfo("axis_rules", prim.name))
+    own = _own_rule(prim, jaxpr)
+    if own is not None:
+        count, ranks = len(avals), tuple([len(r) for r in own.results])
+        results = tuple(range(count, count + len(ranks)))
+        operation = LoweredOperation(prim.name, tuple(range(count)), results, ranks, own, None)
+        return LoweredForm((operation,), results)
     sdy()
     module = lower_module(jaxpr, prim.name, "cpu", keep_unused=True, portable=True).module
     with context:
@@ -116,6 +125,26 @@ def _form_of(prim: Primitive, avals: list[Any], params: dict[str, Any]) -> Lower
             f.name.value: f for f in module.body.operations if f.operation.name == "func.func"
         }
         return _form(functions, functions["main"])
+
+
+def _own_rule(prim: Primitive, jaxpr: Any) -> AxisRule | None:
+    """The rule by which a primitive divides itself, if it has one.
+
+    Axes of operands that stay whole are gathered: how they were divided says nothing of results.
+    """
+    partition = prim.rules.get(rule_kinds.partition)
+    if partition is None:
+        return None
+    from .._runtime.array import default_sharding
+
+    rule: AxisRule | None = partition(jaxpr.eqns[0], default_sharding()).rule
+    if rule is None or not rule.whole:
+        return rule
+    whole = rule.whole
+    operands = tuple(
+        tuple(tuple(f for f in axis if f not in whole) for axis in axes) for axes in rule.operands
+    )
+    return rule._replace(operands=operands, whole=frozenset())
 
 
 def _form(functions: dict[str, Any], function: Any) -> LoweredForm:

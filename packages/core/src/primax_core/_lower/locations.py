@@ -43,11 +43,13 @@ class Body:
       entries: each equation, followed by what its rule returned: a value or several. While an
         equation is lowered, it is the last entry.
       is_function: the body is an outer layer around that of a private function.
+      needed: the variables that live equations or the results read, or ``None`` if not known.
     """
 
-    __slots__ = ("located", "parent", "eqn", "entries", "is_function")
+    __slots__ = ("located", "parent", "eqn", "entries", "is_function", "needed")
 
-    def __init__(self, jaxpr: Any, parent: Body | None):
+    def __init__(self, jaxpr: Any, parent: Body | None, needed: Any = None):
+        self.needed = needed
         self.is_function = jaxpr is None
         self.located: bool = jaxpr is not None and jaxpr.debug_info.filename is not None
         self.parent = parent

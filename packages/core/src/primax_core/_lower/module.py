@@ -37,7 +37,7 @@ from .liveness import (
     has_symbolic_dims,
     kept_inputs,
     large_consts,
-    live_eqns,
+    liveness,
     stored_value,
 )
 from .locations import Body, locate, note_position, scopes_of
@@ -120,6 +120,18 @@ class LoweringContext:
         if self.portable:
             return False
         return self.num_partitions == 1 or (self.axes is not None and not self.axes.free)
+
+    @property
+    def unused_results(self) -> list[int]:
+        """Indices of the results of the current equation that nothing reads.
+
+        A native function need not write their memory. Results of a whole program, and of a function
+        in it, count as read.
+        """
+        needed = getattr(self.body, "needed", None)
+        if needed is None or self.eqn is None:
+            return []
+        return [i for i, v in enumerate(self.eqn.outvars) if v not in needed]
 
     def inspect_sharding(self, value: ir.Value, callback: Callable[[Any], None]) -> None:
         """Call a function with the sharding of a value, when the module is complete.
@@ -312,11 +324,12 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
     saved = ctx.in_avals, ctx.out_avals, ctx.eqn, ctx.broadcasts
     ctx.broadcasts = {}
     outer = ctx.body
-    body = ctx.body = Body(jaxpr, outer)
+    live, needed = liveness(jaxpr)
+    body = ctx.body = Body(jaxpr, outer, needed)
     ctx.bodies.append(body)
     append = body.entries.append
     rules = ctx._rules
-    for eqn in live_eqns(jaxpr):
+    for eqn in live:
         operands, in_avals = [], []
         for v in eqn.invars:
             a = v.aval

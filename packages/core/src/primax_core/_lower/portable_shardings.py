@@ -14,7 +14,8 @@ class PortableSharding(NamedTuple):
     """The division of an array along the axes of a mesh that has no devices.
 
     Attributes:
-      axes: names and sizes of the axes of the mesh, in order.
+      axes: names and sizes of the axes of the mesh, in order; none on one device, or if the
+        division over several is not determined.
       entries: for each axis of the array the mesh axes that divide it; ``None`` if that is open.
       memory_kind: the memory kind, ``None`` for the default.
     """
@@ -37,7 +38,7 @@ class PortableSharding(NamedTuple):
         make = sharding_maker(type(mesh))
         if make is None:
             raise TypeError(f"shardings of an exported function need a mesh, got {mesh!r}")
-        if not self.fits(mesh):
+        if self.axes and not self.fits(mesh):
             expected = ", ".join(f"{name!r}: {size}" for name, size in self.axes)
             raise ValueError(
                 f"the function was exported with a mesh of the axes {{{expected}}}, but the mesh "
@@ -58,6 +59,22 @@ def describe(
       ValueError: for partial values, and devices in another order than that of the mesh.
     """
     return tuple([None if s is None else _described(s, a.ndim) for s, a in zip(shardings, avals)])
+
+
+def with_kinds(
+    shardings: Sequence[PortableSharding | None], kinds: Sequence[str | None], avals: Sequence[Any],
+    several: bool,
+) -> tuple[PortableSharding | None, ...]:  # fmt: skip
+    """The shardings, with memory kinds where they are not ``None``.
+
+    Args:
+      several: the arrays are on several devices; if their division is not known, it is open.
+    """
+    entry = None if several else ()
+    return tuple([
+        s if k is None else (s or PortableSharding((), (entry,) * a.ndim))._replace(memory_kind=k)
+        for s, k, a in zip(shardings, kinds, avals)
+    ])  # fmt: skip
 
 
 def _described(sharding: Sharding, ndim: int) -> PortableSharding:

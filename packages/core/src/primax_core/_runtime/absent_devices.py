@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, NoReturn
 
 from .._base.locks import new_rlock
@@ -18,6 +20,32 @@ from .jaxlib_versions import JAXLIB_VERSION, _jax
 _lock: Final = new_rlock()
 _apis: Final[dict[tuple[str, str], Any]] = {}
 _topologies: Final[dict[tuple[Any, ...], Any]] = {}
+_lowering_for: Final[ContextVar[AbsentDevice | None]] = ContextVar("lowering_for", default=None)
+
+
+def absent_target(platform: str) -> str | None:
+    """The target of the absent device that a program is being lowered for, in a lowering rule.
+
+    Args:
+      platform: the platform of the rule.
+
+    Returns:
+      The target, such as ``sm_90``; ``None`` if the program is lowered for a device of this
+      process, for another platform, or for no particular device. Programs for CPUs may have been
+      lowered before the target is known; then it is ``None`` too.
+    """
+    device = _lowering_for.get()
+    return device.target if device is not None and device.platform == platform else None
+
+
+@contextmanager
+def lowering_for(device: AbsentDevice) -> Iterator[None]:
+    """Set the device of :func:`absent_target`."""
+    token = _lowering_for.set(device)
+    try:
+        yield
+    finally:
+        _lowering_for.reset(token)
 
 
 class AbsentDevice:

@@ -14,21 +14,33 @@ from typing import Final
 from .._base.identity import ROOT
 from .._base.locks import new_rlock
 
-_providers: Final[dict[str, Callable[[], None]]] = {}
+_providers: Final[dict[str, Callable[[], bool | None]]] = {}
+_loaders: Final[dict[str, Callable[[], None]]] = {}
 _done: Final[set[str]] = set()
 lock: Final = new_rlock()
 
 
-def provides_custom_calls(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Decorator of the function that registers the custom calls of a name; it runs once."""
+def provides_custom_calls(
+    name: str,
+) -> Callable[[Callable[[], bool | None]], Callable[[], bool | None]]:
+    """Decorator of the function that registers the custom calls of a name; it runs once, or until
+    it does not return ``False``."""
 
-    def register(fun: Callable[[], None]) -> Callable[[], None]:
+    def register(fun: Callable[[], bool | None]) -> Callable[[], bool | None]:
         if name in _providers:
             raise ValueError(f"custom calls named {name!r} are already provided")
         _providers[name] = fun
         return fun
 
     return register
+
+
+def load_before(name: str, load: Callable[[], None]) -> None:
+    """Call a function before the provider of a name, without the lock that providers run under.
+
+    It may run other code, which waits for other locks.
+    """
+    _loaders[name] = load
 
 
 def is_provided(name: str) -> bool:
@@ -56,16 +68,17 @@ def ensure(names: Iterable[str]) -> None:
       LookupError: if a name has no provider.
     """
     for name in names:
-        if name not in _done:
+        while name not in _done:
+            if (load := _loaders.get(name)) is not None:
+                load()
             with lock:
                 if name not in _providers:
                     if is_known_to_xla(name):
-                        continue
+                        break
                     raise LookupError(
                         f"an executable calls the native functions {name!r}, which no imported "
                         "package provides. Import the package that created it, or register them: "
                         f"{ROOT}.extend.native.register({name!r}, handler)."
                     )
-                if name not in _done:
-                    _providers[name]()
+                if name not in _done and _providers[name]() is not False:
                     _done.add(name)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._base.config import debug_infs, debug_nans
+from .._base.config import debug_infs, debug_nans, state
 from .._base.source import capture, summarize
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -71,15 +71,18 @@ class _Search:
     Attributes:
       is_bad: elementwise test.
       seen: jaxprs that were evaluated before, such as the bodies of loops.
+      location: the location of the current equation.
     """
 
     def __init__(self, is_bad: Callable[[Any], Any]):
         self.is_bad: Callable[[Any], Any] = is_bad
         self.seen: set[Jaxpr] = set()
+        self.location: Any = None
 
-    def run(self, jaxpr: Jaxpr, args: Sequence[Any], location: Any) -> list[Any]:
-        """Evaluate the sub-jaxpr of an equation at ``location``; later evaluations are compiled."""
-        if jaxpr in self.seen and not jaxpr.effects:
+    def run(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+        """Evaluate the sub-jaxpr of the current equation; later evaluations are compiled."""
+        location = self.location
+        if jaxpr in self.seen and not jaxpr.effects and state.trace is None:
             outs = core.run_eagerly(jaxpr, list(args))
             if not any(map(self.has_bad, outs)):
                 return outs
@@ -105,20 +108,18 @@ class _Search:
     def apply(self, eqn: Eqn, values: list[Any], location: Any) -> list[Any]:
         """Return the results of an equation, with a search of its sub-jaxprs."""
         prim = eqn.primitive
-
-        def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-            return self.run(jaxpr, args, location)
-
-        rule = prim.rules.get(run_jaxprs)
+        self.location = location
+        # The trace of a region over several devices evaluates sub-jaxprs itself, by ``run``.
+        rule = prim.rules.get(run_jaxprs) if state.trace is None else None
         if rule is not None:
-            outs = rule(run, values, **eqn.params)
+            outs = rule(self.run, values, **eqn.params)
             if outs is not None:
                 n = len(eqn.outvars)
                 return list(check_count(prim, run_jaxprs, rule, outs, n, "results"))
-        elif expand in prim.rules:
+        elif expand in prim.rules and state.trace is None:
             inner = expanded(prim, [typeof(x) for x in values], eqn.params)
             assert inner is not None
-            return run(inner, values)
+            return self.run(inner, values)
         out = prim.bind(*values, **eqn.params)
         return list(out) if prim.multiple_results else [out]
 
@@ -127,4 +128,6 @@ class _Search:
         aval = typeof(x)
         if type(aval) is not ShapedArray or not dtypes.issubdtype(aval.dtype, np.inexact):
             return False
+        if isinstance(x, core.Tracer):
+            return any(bool(self.is_bad(np.asarray(v)).any()) for v in x._concrete_values())
         return bool(self.is_bad(np.asarray(x.scalar if type(x) is Literal else x)).any())

@@ -9,9 +9,12 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import pathlib
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from .._base.locks import new_lock
+from .._base.source import summarize_function
 from . import custom_calls, plugins
 from .jaxlib_versions import JAXLIB_VERSION, _jax
 
@@ -25,7 +28,7 @@ _LEGACY_NAME: Final = b"xla._CUSTOM_CALL_TARGET"
 
 
 class _Target(NamedTuple):
-    """A registered function: its handler, or those of its stages."""
+    """A registered function: its handler, or those of its stages, or a :class:`_Deferred`."""
 
     handlers: Any
     api_version: int
@@ -40,7 +43,13 @@ _done: Final[set[tuple[Any, ...]]] = set()
 
 
 def register(
-    name: str, handler: Any, *, platform: str = "cpu", api_version: int = 1, traits: int = 0
+    name: str,
+    handler: Any = None,
+    *,
+    load: Callable[[], Any] | None = None,
+    platform: str = "cpu",
+    api_version: int = 1,
+    traits: int = 0,
 ) -> None:
     """Register a native function for the custom calls of a target.
 
@@ -52,13 +61,18 @@ def register(
       handler: a capsule (``PyCapsule``) with the address of the function, a function of a
         ``ctypes`` library, or a dictionary of these by stage: ``instantiate``, ``prepare``,
         ``initialize``, ``execute``. A CPU calls the first and the last.
+      load: instead of a handler, a function without arguments that returns it, for handlers that
+        are compiled or downloaded. It is called once, by the first thread that compiles a program
+        with the name or loads one from the disk; tracing and lowering do not call it. An error of
+        it is raised there with a note, and the next program calls it again.
       platform: ``cpu``, ``cuda``, ``rocm``, or ``gpu`` for the last two.
       api_version: 1 for typed handlers (``XLA_FFI_DEFINE_HANDLER``), 0 for functions of the earlier
         interfaces.
       traits: the sum of the handler's traits; 1 is "can be captured in a command buffer".
 
     Raises:
-      ValueError: if the name is registered with another handler, or an argument is not valid.
+      TypeError, ValueError: if the name is registered with another handler, or an argument is not
+        valid.
     """
     _check_name(name, "native function")
     if api_version not in (0, 1):
@@ -66,7 +80,16 @@ def register(
             f"api_version of the native function {name!r} is {api_version!r}: it is 1 for typed "
             "handlers, 0 for earlier interfaces (the api_version of a call is another number)"
         )
-    target = _Target(_handlers_of(name, handler, api_version), api_version, int(traits))
+    if load is None:
+        handlers = _handlers_of(name, handler, api_version)
+    elif handler is None and callable(load):
+        handlers = _Deferred(name, load, api_version)
+    else:
+        raise TypeError(
+            f"the native function {name!r} is registered with the handler {handler!r} and "
+            f"load={load!r}: pass a handler, or load=, a function that returns it"
+        )
+    target = _Target(handlers, api_version, int(traits))
     with custom_calls.lock:
         for own in _platforms(platform):
             present = _targets.get((name, own))
@@ -82,6 +105,8 @@ def register(
             _targets.setdefault((name, own), target)
         if not custom_calls.is_provided(name):
             custom_calls.provides_custom_calls(name)(lambda: _register_now(name))
+        if load is not None:
+            custom_calls.load_before(name, lambda: _load(name))
         renew()
 
 
@@ -173,8 +198,21 @@ def renew() -> None:
     custom_calls.renew([name for name, _ in _targets])
 
 
-def _register_now(name: str) -> None:
-    """Register a name with XLA and with all plugins that run."""
+def _load(name: str) -> None:
+    """Call the functions that make the handlers of a name, for the CPU and plugins that run."""
+    for platform in _PLATFORMS:
+        target = _targets.get((name, platform))
+        if target is not None and isinstance(target.handlers, _Deferred):
+            if platform == "cpu" or plugins.running(platform):
+                target.handlers.load_once()
+
+
+def _register_now(name: str) -> bool:
+    """Register a name with XLA and with all plugins that run.
+
+    Returns:
+      False if a handler that was registered meanwhile must be loaded before.
+    """
     for platform in _PLATFORMS:
         for api, extension in [(None, None)] if platform == "cpu" else plugins.running(platform):
             for (own, where), registration in _types.items():
@@ -182,11 +220,16 @@ def _register_now(name: str) -> None:
                     _once(("type", own, platform, api), _type, own, registration, api, extension)
             target = _targets.get((name, platform))
             if target is not None:
+                if isinstance(target.handlers, _Deferred):
+                    if target.handlers.loaded is None:
+                        return False
+                    target = target._replace(handlers=target.handlers.loaded)
                 key = ("target", name, platform, api)
                 _once(key, _target, name, target, platform, api, extension)
                 if name in _partitionable:
                     register = _jax.register_custom_call_as_batch_partitionable
                     _once(("partitionable", name, platform, api), register, name, api)
+    return True
 
 
 def _once(key: tuple[Any, ...], register: Any, name: str, *args: Any) -> None:
@@ -220,6 +263,45 @@ def _target(name: str, target: _Target, platform: str, api: Any, extension: Any)
 
 
 # Handlers
+
+
+class _Deferred:
+    """A handler that a function makes when a program first needs it.
+
+    Attributes:
+      function: the function.
+      loaded: the capsule of the handler, or those of its stages; ``None`` before.
+    """
+
+    def __init__(self, name: str, function: Callable[[], Any], api_version: int) -> None:
+        self.function, self.loaded = function, None
+        self._name, self._api_version = name, api_version
+        self._lock = new_lock()
+        self._thread: int | None = None
+        self._result: Any = None  # the owner of the handler's memory
+
+    def load_once(self) -> None:
+        """Call the function if no thread has done so, or wait for the thread that does."""
+        if self.loaded is None and self._thread == threading.get_ident():
+            raise RuntimeError(
+                f"load of the native function {self._name!r} runs a program that needs this "
+                "function: it makes the handler without it"
+            )
+        with self._lock:
+            if self.loaded is not None:
+                return
+            self._thread = threading.get_ident()
+            try:
+                self._result = self.function()
+                self.loaded = _handlers_of(self._name, self._result, self._api_version)
+            except Exception as error:
+                error.add_note(
+                    f"raised while a program loads the native function {self._name!r} by "
+                    f"{summarize_function(self.function)}"
+                )
+                raise
+            finally:
+                self._thread = None
 
 
 def _check_name(name: Any, what: str) -> None:
@@ -288,4 +370,8 @@ def _addresses(handlers: Any) -> Any:
 
 
 def _same(a: _Target, b: _Target) -> bool:
+    if isinstance(a.handlers, _Deferred) and isinstance(b.handlers, _Deferred):
+        return a[1:] == b[1:] and a.handlers.function == b.handlers.function
+    if isinstance(a.handlers, _Deferred) or isinstance(b.handlers, _Deferred):
+        return False
     return a[1:] == b[1:] and _addresses(a.handlers) == _addresses(b.handlers)

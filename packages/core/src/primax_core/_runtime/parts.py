@@ -118,7 +118,8 @@ def _led_by(sharding: Sharding, device: Device, ndim: int) -> Any:
         devices = (device, *(d for d in sharding._devices if d is not device))
         tiles = (len(devices),) + (1,) * (max(ndim, 1) - 1)
         tiling = HloSharding.iota_tile(tiles, tiles[:1], (0,), [])
-        order = _orders[key] = GSPMDSharding(devices, tiling)
+        kind = None if sharding._on_default_memory() else sharding.memory_kind
+        order = _orders[key] = GSPMDSharding(devices, tiling, memory_kind=kind)
     return order
 
 

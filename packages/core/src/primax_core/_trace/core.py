@@ -132,6 +132,10 @@ class Tracer(Array):
     def _concrete(self) -> Any | None:
         return None
 
+    def _concrete_values(self) -> Sequence[Any]:
+        """The arrays of a tracer that has several, such as one for each device."""
+        return ()
+
     def _split(self) -> tuple[Any, Any]:
         """The (primal, extra) pair of a tracer of a subclass of this trace's tracer class."""
         return self, None

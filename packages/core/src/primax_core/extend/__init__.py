@@ -23,6 +23,9 @@ from typing import Any as _Any
 from typing import Final as _Final
 
 # Types and jaxprs
+from .._base.node_serialization import NodeSerialization as NodeSerialization
+from .._base.node_serialization import node_serialization as node_serialization
+from .._base.node_serialization import register_node_serialization as register_node_serialization
 from .._ir import dtypes as dtypes
 from .._ir.avals import ShapedArray as ShapedArray
 from .._ir.byte_sizes import nbytes as nbytes

@@ -29,11 +29,12 @@ _HOMES: Final = {
     "lower_module": "_lower.module",
     "make_compile_options": "_lower.compile",
     "make_context": "_lower.context",
+    "mapped_classes": "_api.vmap",
     "refine_polymorphic_shapes": "_lower.portable",
     "serialize_portable_artifact": "_lower.portable",
     "unknown_location": "_lower.context",
 }
-_RENAMED: Final = {"make_compile_options": "make_options"}
+_RENAMED: Final = {"make_compile_options": "make_options", "mapped_classes": "other"}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,9 +20,11 @@ from .._runtime.native_targets import (
 
 if TYPE_CHECKING:
     from .._lower.callbacks import callback as callback
+    from .._lower.mosaic import mosaic_bytecode as mosaic_bytecode
     from .._lower.native import call as call
     from .._runtime.absent_devices import (
         AbsentDevice as AbsentDevice,
+        absent_target as absent_target,
         compile_only as compile_only,
     )
     from .._runtime.buffer_callbacks import (
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
 
 _HOMES: Final = {
     "AbsentDevice": ".._runtime.absent_devices",
+    "absent_target": ".._runtime.absent_devices",
     "Buffer": ".._runtime.buffer_callbacks",
     "ExecutionContext": ".._runtime.buffer_callbacks",
     "ExecutionStage": ".._runtime.buffer_callbacks",
     "call": ".._lower.native",
     "callback": ".._lower.callbacks",
     "compile_only": ".._runtime.absent_devices",
+    "mosaic_bytecode": ".._lower.mosaic",
 }
 
 

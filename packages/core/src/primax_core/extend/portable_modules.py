@@ -33,14 +33,17 @@ class LoweredModule:
       shardings: for several devices, the shardings of the arguments and those of the results,
         ``None`` where one is not determined.
       in_shardings, out_shardings: the same without devices: for each argument and result a
-        :class:`PortableSharding`, or ``None``.
+        :class:`PortableSharding`, or ``None``. A result has one if its memory kind is not the
+        default.
     """
 
     __slots__ = (
         "_lowered", "name", "kept_args", "everywhere", "shardings", "in_shardings", "out_shardings"
     )  # fmt: skip
 
-    def __init__(self, lowered: Any, name: str, jaxpr: Any, shardings: Any = None):
+    def __init__(
+        self, lowered: Any, name: str, jaxpr: Any, shardings: Any = None, formats: Any = None
+    ):
         self._lowered = lowered
         self.name: str = name
         self.kept_args: tuple[int, ...] = lowered.kept_args
@@ -53,6 +56,11 @@ class LoweredModule:
             describe = portable_shardings.describe
             self.in_shardings = describe(shardings.ins, jaxpr.in_avals)
             self.out_shardings = describe(shardings.outs, jaxpr.out_avals)
+        if formats is not None and any(formats.out_kinds):
+            self.out_shardings = portable_shardings.with_kinds(
+                self.out_shardings or (None,) * len(jaxpr.outvars), formats.out_kinds,
+                jaxpr.out_avals, shardings is not None,
+            )  # fmt: skip
 
     @property
     def nr_devices(self) -> int:
@@ -120,7 +128,8 @@ def lower_portable(
         overrides=overrides, arg_names=names if len(names) == len(traced._avals) else None,
         shardings=shardings,
     )  # fmt: skip
-    return LoweredModule(lowered, name, traced.jaxpr, shardings)
+    formats = traced._formats(traced.jaxpr, requested)
+    return LoweredModule(lowered, name, traced.jaxpr, shardings, formats)
 
 
 def check_portable(

@@ -284,13 +284,18 @@ def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
 def _filled(value: Any, aval: ShapedArray, shape: tuple[int, ...], sharding: Any) -> Array:
     """An array filled with a scalar that is converted to the dtype of ``aval``."""
     sharding = as_sharding(sharding)
+    if sharding is not None and not isinstance(sharding, Sharding):
+        raise TypeError(
+            f"the sharding of a new array is a device, a sharding or None, got {sharding!r} of "
+            f"type {type(sharding).__name__}"
+        )
     if isinstance(aval.dtype, dtypes.ExtendedDType) and not isinstance(value, Array):
         return _placed(_filled_extended(value, aval, shape), sharding)
     if is_scalar_literal(value):
         value = literal(value, aval)
     elif typeof(value) is not aval:
         value = convert(value, aval.dtype, aval.weak_type)
-    several = isinstance(sharding, Sharding) and sharding.num_devices > 1
+    several = sharding is not None and sharding.num_devices > 1
     out = broadcast_in_dim_p.bind(
         value, shape=shape, broadcast_dimensions=(), sharding=sharding if several else None
     )

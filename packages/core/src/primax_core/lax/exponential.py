@@ -43,6 +43,10 @@ _LN2: Final = math.log(2)
 
 
 def _emit_exp2(ctx, x, accuracy):
+    if accuracy is None and ctx.in_avals[0].dtype in (dtypes.f32, dtypes.f64):
+        from .elementary import emit_exp2  # loaded with the first exp2
+
+        return emit_exp2(ctx, x)
     return hlo.exponential(hlo.multiply(filled(ctx, _LN2), x), result_accuracy=accuracy)
 
 

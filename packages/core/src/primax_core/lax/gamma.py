@@ -211,9 +211,10 @@ def _polygamma(precise: bool, m: Real, x: Real) -> Real:
     product: Any = 1.0
     for i in range(1, SHIFT[precise] + 1):
         product = (order + i) * product
-    root = math.log(2 * math.pi) / 2
-    logarithm = (shifted + 0.5) * log(shifted) - shifted + (root + stirling(precise, shifted))
-    value = exp(logarithm) / product * _zeta(precise, order + 1, x)
+    # Γ(shifted + 1) by Stirling's formula. Powers of integers lose fewer digits than a logarithm.
+    power = (pow if precise else _power)(shifted, (shifted + 0.5) * 0.5)
+    scale = exp(stirling(precise, shifted)) * math.sqrt(2 * math.pi) / product
+    value = power * exp(-shifted) * scale * _zeta(precise, order + 1, x) * power
     value = where(_is_integer(order * 0.5), -value, value)
     value = where(zero, rarely(zero, lambda m, x: _digamma(precise, x), m, x), value)
     return where((m < 0) | ~_is_integer(m), math.nan, value)

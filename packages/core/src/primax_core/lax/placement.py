@@ -11,6 +11,7 @@ from .._ir import dtypes
 from .._ir.primitive import abstract, batch, dce, jvp, lower, transpose
 from .._ir.rules import devices as device_rule, memory_kinds
 from .._ir.samples import Sample, c64, f32, i32, samples
+from .._ir.symbolic_dims import is_static
 from .._lower.lazy import hlo, ir
 from .._runtime.array import ArrayImpl, copy_array, default_sharding, move, put
 from .._runtime.devices import Device
@@ -77,8 +78,8 @@ def _emit(x: Any, device: Place, aval: Any) -> Any:
     if isinstance(device, Sharding) and device.num_devices > 1:
         x = constrain(x, device, aval)
     kind = "device" if device is Space.Device else _kind_of(device)
-    if kind is None:
-        return x
+    if kind is None or not is_static(aval.shape):
+        return x  # StableHLO cannot refine a native function; kinds of results have a rule
     op = hlo.CustomCallOp(
         [x.type], [x], call_target_name=ir.StringAttr.get("annotate_device_placement"),
         has_side_effect=ir.BoolAttr.get(True),

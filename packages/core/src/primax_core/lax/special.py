@@ -34,8 +34,16 @@ def _in_float32(op: str) -> Callable:
     return emit
 
 
+def _emit_erfc(ctx, x, accuracy):
+    if ctx.in_avals[0].dtype in (dtypes.f32, dtypes.f64):
+        from .elementary import emit_erfc  # loaded with the first erfc
+
+        return emit_erfc(ctx, x)
+    return _in_float32("erfc")(ctx, x)
+
+
 erf_p: Final = unary("erf", _FLOAT, _in_float32("erf"))
-erfc_p: Final = accurate("erfc", _FLOAT, _in_float32("erfc"))
+erfc_p: Final = accurate("erfc", _FLOAT, _emit_erfc)
 erf_inv_p: Final = unary("erf_inv", _FLOAT, _in_float32("erf_inv"))
 
 

@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from primax_core import Array, ShapeDtypeStruct, device_put, tree_util
+from primax_core.extend import node_serialization
 from primax_core.extend.runtime import Sharding
 from primax_core.layout import Format
 
 from ..checkpoint import CheckpointNotFoundError, describe, restore
-from ..checkpoint._folders import checked_path, folders, is_own_name
+from ..checkpoint._folders import Place, checked_path, folders, is_own_name
 from ..checkpoint._save import prepare
+from ..checkpoint._steps import structure
+from ..checkpoint._structure import unregistered_classes
 
 _STEP: Final = 0
 _BYTES: Final = 4 << 30
@@ -49,9 +52,10 @@ def save(
     All processes call it with the same tree; each writes the parts of its devices.
 
     Args:
-      data: a tree of dicts with string keys, lists, tuples, ``OrderedDict`` and ``None``, whose
-        leaves are arrays.
-      directory: a folder of a file system, which is created.
+      data: a tree whose leaves are arrays, of dicts with string keys, lists, tuples,
+        ``OrderedDict``, ``None``, and classes that are registered for serialization
+        (``export.register_pytree_node_serialization``, ``register_namedtuple_serialization``).
+      directory: a folder of a file system, which is created, or an address in an object store.
       overwrite: replace the tree of the folder.
       ts_specs: must be ``None``: arrays at addresses or in formats of your choice are written by
         ``serialization.run_serialization``.
@@ -135,7 +139,18 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
 
     Raises:
       CheckpointNotFoundError: a ``FileNotFoundError``; the folder has no complete tree.
+      ValueError: a class of the tree is not registered for serialization in this process.
     """
+    try:
+        unregistered = unregistered_classes(structure(directory, _STEP))
+    except CheckpointNotFoundError as e:
+        raise CheckpointNotFoundError(f"{directory} has no tree of pytree_serialization") from e
+    if unregistered:
+        raise ValueError(
+            f"{directory} has nodes of classes that are not registered here, saved as "
+            f"{', '.join(map(repr, unregistered[:5]))}: import the module that registers them with "
+            "export.register_pytree_node_serialization or register_namedtuple_serialization"
+        )
     return describe(directory, _STEP)
 
 
@@ -163,22 +178,26 @@ def _check_node(x: Any) -> None:
                 "with device_put, or use primax_distributed.checkpoint.save"
             )
         return
-    if type(x) not in _CONTAINERS:
+    if type(x) not in _CONTAINERS and node_serialization(type(x)) is None:
         raise TypeError(
-            f"a node of class {type(x).__name__} cannot be saved: convert it to a dict, a list or "
-            "a tuple, or use primax_distributed.checkpoint.save, which restores it as a given class"
+            f"a node of class {type(x).__name__} cannot be saved: register the class with "
+            "export.register_pytree_node_serialization or register_namedtuple_serialization, or "
+            "use primax_distributed.checkpoint.save, which restores it as a given class"
         )
-    for key in x if isinstance(x, dict) else ():
+    for key in x if type(x) in (dict, OrderedDict) else ():
         if type(key) is not str:
             raise TypeError(f"keys of saved dicts must be strings, got {key!r}")
-    for child in x.values() if isinstance(x, dict) else x:
+    for child in tree_util.tree_leaves(x, is_leaf=lambda y: y is not x):
         _check_node(child)
 
 
-def _check_folder(path: Path, overwrite: bool) -> None:
-    if not path.exists():
-        return
-    foreign = [name for name in sorted(os.listdir(path)) if not is_own_name(name, _STEP)]
+def _check_folder(path: Place, overwrite: bool) -> None:
+    if isinstance(path, Path):
+        if not path.exists():
+            return
+        foreign = [name for name in sorted(os.listdir(path)) if not is_own_name(name, _STEP)]
+    else:
+        foreign = path.foreign(_STEP)
     if foreign:
         raise RuntimeError(
             f"{path} contains something else than a tree of pytree_serialization: "
@@ -192,10 +211,7 @@ def _prepared_load(
     directory: Any, shardings: Any, mask: Any, ts_specs: Any
 ) -> tuple[Callable[[], Any], Any]:
     _check_no_specs(ts_specs)
-    try:
-        tree = load_pytreedef(directory)
-    except CheckpointNotFoundError as e:
-        raise CheckpointNotFoundError(f"{directory} has no tree of pytree_serialization") from e
+    tree = load_pytreedef(directory)
     formats = tree_util.tree_broadcast(shardings, tree, is_leaf=lambda x: x is None)
     is_read = tree_util.tree_map(lambda _: True, tree)
     if mask is not None:

@@ -13,28 +13,31 @@ from typing import Any
 import numpy as np
 
 from ._errors import CheckpointDamagedError, CheckpointError, CheckpointWriteError, first_line
-from ._folders import ARRAYS
+from ._folders import ARRAYS, Folder
 from ._import import ts
 from ._leaves import Values
 from ._stores import CONTEXT, Bounds, ByteLimiter, finished, region, write_parts
 
 
-def _kvstore(folder: Path, key: str) -> dict[str, Any]:
+def _kvstore(folder: Folder, key: str) -> dict[str, Any]:
+    local = isinstance(folder, Path)
     return {
         "driver": "ocdbt",
-        "base": {"driver": "file", "path": f"{folder}/"},
+        "base": {"driver": "file", "path": f"{folder}/"} if local else folder.address,
         "path": key,
         "config": {"compression": None, "max_inline_value_bytes": 1024},
     }
 
 
-def create_own_folder(temporary: Path, rank: int, size: int) -> Path:
+def create_own_folder(temporary: Folder, rank: int, size: int) -> Folder:
     """Create the folder of the database of one process.
 
     Raises:
       CheckpointWriteError: this process does not see the folder that rank 0 created.
     """
     folder = _own_folder(temporary, rank, size)
+    if not isinstance(folder, Path):
+        return folder  # keys need no folder
     try:
         folder.mkdir(exist_ok=True)
     except OSError as e:
@@ -43,13 +46,13 @@ def create_own_folder(temporary: Path, rank: int, size: int) -> Path:
     return folder
 
 
-def _own_folder(temporary: Path, rank: int, size: int) -> Path:
+def _own_folder(temporary: Folder, rank: int, size: int) -> Folder:
     """The folder of the database of one process."""
     common = temporary / ARRAYS
     return common if size == 1 else common / f"process_{rank}"
 
 
-async def write_arrays(folder: Path, arrays: dict[int, Values], concurrent_bytes: int) -> None:
+async def write_arrays(folder: Folder, arrays: dict[int, Values], concurrent_bytes: int) -> None:
     """Write the parts of this process.
 
     Raises:
@@ -85,7 +88,7 @@ async def write_arrays(folder: Path, arrays: dict[int, Values], concurrent_bytes
         raise CheckpointWriteError(f"{folder} cannot be written: {first_line(e)}") from e
 
 
-async def merge(temporary: Path, size: int) -> None:
+async def merge(temporary: Folder, size: int) -> None:
     """Add the databases of all processes to the common one.
 
     Raises:
@@ -95,12 +98,12 @@ async def merge(temporary: Path, size: int) -> None:
         common = await ts.KvStore.open(_kvstore(temporary / ARRAYS, ""), context=CONTEXT)
         for rank in range(size):
             folder = _own_folder(temporary, rank, size)
-            if not folder.is_dir():
+            if isinstance(folder, Path) and not folder.is_dir():
                 raise CheckpointWriteError(
                     f"{folder}, written by rank {rank}, is missing: all processes need the same "
                     "file system"
                 )
-            if not any(folder.iterdir()):
+            if not any(folder.iterdir()) if isinstance(folder, Path) else folder.is_empty():
                 continue  # its devices have no part of any array
             own = await ts.KvStore.open(_kvstore(folder, ""), context=CONTEXT)
             await own.experimental_copy_range_to(common)
@@ -108,7 +111,7 @@ async def merge(temporary: Path, size: int) -> None:
         raise CheckpointWriteError(f"{temporary} cannot be completed: {first_line(e)}") from e
 
 
-async def open_array(folder: Path, number: int, record: dict[str, Any], name: str) -> Any:
+async def open_array(folder: Folder, number: int, record: dict[str, Any], name: str) -> Any:
     """A coroutine function that reads a part of an array.
 
     Raises:

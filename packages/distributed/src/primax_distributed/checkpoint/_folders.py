@@ -2,6 +2,7 @@
 
 ``PATH/120`` is the checkpoint of step 120, ``PATH/120.1`` the one that replaced it. A folder has
 such a name from the moment it is complete: it is written under a temporary name and then renamed.
+Object stores have their own layout, in `_buckets.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import re
 import shutil
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from ._buckets import Bucket, BucketFolder
 from ._errors import (
     CheckpointError,
     CheckpointExistsError,
@@ -28,20 +31,28 @@ _NAME: Final = re.compile(r"(0|[1-9]\d*)(?:\.([1-9]\d*))?")
 _TEMPORARY: Final = ".writing-"
 _REMOVED: Final = ".removed-"
 
+Place = Path | Bucket
+"""The checkpoints of all steps."""
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
-    """The absolute path of a local folder.
+Folder = Path | BucketFolder
+"""One checkpoint."""
+
+
+def checked_path(path: str | os.PathLike[str] | Place) -> Place:
+    """The absolute path of a local folder, or an address in an object store.
 
     Raises:
-      ValueError: if it is the address of remote storage.
+      ValueError: if tensorstore has no such store.
     """
+    if isinstance(path, Bucket):
+        return path
     text = os.fspath(path)
-    if isinstance(text, str) and "://" in text:
-        raise ValueError(
-            f"{text} is no path of a file system: checkpoints are committed by a rename, which "
-            "object stores lack. See array_serialization for arrays in object stores"
-        )
-    return Path(text).absolute()
+    return Bucket(text) if isinstance(text, str) and "://" in text else Path(text).absolute()
+
+
+def folder_at(text: str) -> Folder:
+    """The folder that :func:`begin` returned in another process, from its text."""
+    return BucketFolder.at(text) if "://" in text else Path(text)
 
 
 def is_own_name(name: str, step: int) -> bool:
@@ -52,12 +63,16 @@ def is_own_name(name: str, step: int) -> bool:
     return name.startswith((f"{_TEMPORARY}{step}-", f"{_REMOVED}{step}-", f"{_REMOVED}{step}."))
 
 
-def folders(path: Path) -> dict[int, Path]:
+def folders(path: Place) -> Mapping[int, Folder]:
     """The complete checkpoints by step, in order.
 
     Raises:
       CheckpointNotFoundError: if the path does not exist or is no folder.
     """
+    return path.folders() if isinstance(path, Bucket) else _local_folders(path)
+
+
+def _local_folders(path: Path) -> dict[int, Path]:
     newest: dict[int, tuple[int, Path]] = {}
     try:
         names = os.listdir(path)
@@ -75,7 +90,7 @@ def folders(path: Path) -> dict[int, Path]:
     return {step: newest[step][1] for step in sorted(newest)}
 
 
-def folder_of(path: Path, step: int | None) -> tuple[int, Path]:
+def folder_of(path: Place, step: int | None) -> tuple[int, Folder]:
     """A complete checkpoint, by default the last one.
 
     Raises:
@@ -94,13 +109,16 @@ def folder_of(path: Path, step: int | None) -> tuple[int, Path]:
     return step, known[step]
 
 
-def begin(path: Path, step: int, overwrite: bool) -> Path:
+def begin(path: Place, step: int, overwrite: bool) -> Folder:
     """Create the temporary folder of a new checkpoint.
 
     Raises:
       CheckpointExistsError: the step exists and ``overwrite`` is false.
       CheckpointWriteError: the folder cannot be created.
     """
+    if isinstance(path, Bucket):
+        _check_absent(path, step, overwrite)
+        return BucketFolder.at(path.begin(step))
     try:
         path.mkdir(parents=True, exist_ok=True)
         _check_absent(path, step, overwrite)
@@ -113,20 +131,24 @@ def begin(path: Path, step: int, overwrite: bool) -> Path:
     return temporary
 
 
-def _check_absent(path: Path, step: int, overwrite: bool) -> None:
+def _check_absent(path: Place, step: int, overwrite: bool) -> None:
     if not overwrite and step in folders(path):
         raise CheckpointExistsError(
             f"{path} has a checkpoint of step {step} already: pass overwrite=True to replace it"
         )
 
 
-def commit(path: Path, step: int, temporary: Path, metadata: bytes, overwrite: bool) -> None:
+def commit(path: Place, step: int, temporary: Folder, metadata: bytes, overwrite: bool) -> None:
     """Make a temporary folder the checkpoint of a step, at once.
 
     Raises:
       CheckpointExistsError: another writer committed the step first.
       CheckpointWriteError: the metadata cannot be written.
     """
+    if isinstance(path, Bucket) or isinstance(temporary, BucketFolder):
+        assert isinstance(path, Bucket) and isinstance(temporary, BucketFolder)
+        path.commit(step, temporary, metadata, overwrite)
+        return
     try:
         with open(temporary / METADATA, "xb") as f:
             f.write(metadata)
@@ -136,7 +158,7 @@ def commit(path: Path, step: int, temporary: Path, metadata: bytes, overwrite: b
             _sync(folder)
         _check_absent(path, step, overwrite)
         # Without `overwrite`, the rename fails if another writer commits from here on.
-        before = folders(path).get(step) if overwrite else None
+        before = _local_folders(path).get(step) if overwrite else None
         version = 0 if before is None else int(_match(before)[2] or 0) + 1
         final = path / (f"{step}.{version}" if version else str(step))
         try:
@@ -170,8 +192,11 @@ def _sync(folder: str | Path) -> None:
         os.close(descriptor)
 
 
-def remove(folder: Path) -> None:
+def remove(folder: Folder) -> None:
     """Remove a folder; it is no checkpoint from the first moment on."""
+    if isinstance(folder, BucketFolder):
+        folder.remove()
+        return
     if folder.name.startswith((_TEMPORARY, _REMOVED)):
         shutil.rmtree(folder, ignore_errors=True)
         return
@@ -180,14 +205,17 @@ def remove(folder: Path) -> None:
     shutil.rmtree(hidden, ignore_errors=True)
 
 
-def remove_remains(path: Path, older_than: float) -> None:
+def remove_remains(path: Place, older_than: float) -> None:
     """Remove folders that a killed writer left, if nothing changed in them for some seconds."""
+    if isinstance(path, Bucket):
+        path.remove_remains(older_than)
+        return
     now = time.time()
     for name in os.listdir(path):
         folder = path / name
         match = _NAME.fullmatch(name)
         if match is not None:
-            known = folders(path).get(int(match[1]))
+            known = _local_folders(path).get(int(match[1]))
             if known is not None and known != folder and (folder / METADATA).exists():
                 remove(folder)  # a replaced checkpoint, whose removal was interrupted
         elif name.startswith((_TEMPORARY, _REMOVED)) and now - _last_change(folder) > older_than:

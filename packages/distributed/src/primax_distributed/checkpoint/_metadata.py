@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ._errors import CheckpointDamagedError, CheckpointError
-from ._folders import METADATA
+from ._folders import METADATA, Folder
 
 _FORMAT: Final = "primax-checkpoint"
 _VERSION: Final = 1
@@ -25,23 +25,24 @@ def to_bytes(step: int, num_processes: int, structure: Any, records: list[dict[s
     ).encode()
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Folder) -> dict[str, Any]:
     """The step, the structure and the records of the leaves.
 
     Raises:
       CheckpointDamagedError: the file is truncated or changed, or of a newer version.
       CheckpointError: it cannot be read.
     """
-    file = folder / METADATA
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads(_contents(folder))
         contents = data["contents"].encode()
         if data["format"] != _FORMAT:
             raise KeyError("format")
         version = int(data["version"])
         intact = zlib.crc32(contents) == data["checksum"]
+    except CheckpointError:
+        raise
     except OSError as e:
-        raise CheckpointError(f"{file} cannot be read: {e.strerror}") from e
+        raise CheckpointError(f"{folder / METADATA} cannot be read: {e.strerror}") from e
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise CheckpointDamagedError(
             f"the checkpoint in {folder} is damaged: {METADATA} is truncated or changed"
@@ -57,3 +58,7 @@ def read(folder: Path) -> dict[str, Any]:
         )
     result: dict[str, Any] = json.loads(contents)
     return result
+
+
+def _contents(folder: Folder) -> bytes:
+    return (folder / METADATA).read_bytes() if isinstance(folder, Path) else folder.metadata()

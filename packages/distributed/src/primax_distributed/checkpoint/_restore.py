@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from pathlib import Path as Folder
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from .._named import NamedSharding
 from .._spec import PartitionSpec
 from ._database import open_array
 from ._errors import CheckpointError, CheckpointMismatchError
-from ._folders import checked_path, folder_of
+from ._folders import Folder, Place, checked_path, folder_of
 from ._leaves import SCALAR_TYPES, decoded, is_key_dtype
 from ._metadata import read
 from ._stores import ByteLimiter, finished, read_parts, run
@@ -72,7 +71,7 @@ def restore(
     Each process reads the parts of its devices only, each part once.
 
     Args:
-      path: the folder of :func:`save`.
+      path: the folder or address of :func:`save`.
       target: a tree that says for each leaf how it is returned:
 
         - a sharding: an array with it (also a partition spec under ``set_mesh``);
@@ -84,8 +83,9 @@ def restore(
 
         A sharding, a mesh or ``numpy.ndarray`` may also stand for a whole subtree. By default,
         all arrays are NumPy arrays, except random keys. Nodes are matched by their keys, so that a
-        dict can be restored as a class with the same fields; what ``target`` has no class for is
-        a dict.
+        dict can be restored as a class with the same fields. Where ``target`` has no class, nodes
+        of classes that are registered for serialization are restored as such
+        (``export.register_pytree_node_serialization``), other classes as dicts.
       step: the number of the checkpoint, by default the last one.
       partial: accept a target without some leaves of the checkpoint, which are not read.
       concurrent_bytes: limit of the bytes on the host at the same time.
@@ -125,7 +125,7 @@ def restore(
     )
 
 
-def _chosen(path: Folder, step: int | None, timeout: float) -> tuple[int, Folder]:
+def _chosen(path: Place, step: int | None, timeout: float) -> tuple[int, Folder]:
     group = Group(timeout) if step is None else None
     if group is None or group.size == 1:
         return folder_of(path, step)

@@ -6,15 +6,15 @@ import json
 import operator
 import os
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from primax_core import tree_util
 
 from ._database import create_own_folder, merge, write_arrays
-from ._errors import CheckpointMismatchError
-from ._folders import begin, checked_path, commit, remove
+from ._errors import CheckpointError, CheckpointMismatchError
+from ._folders import Folder, Place, begin, checked_path, commit, folder_at, remove
 from ._leaves import Values, describe
 from ._metadata import to_bytes
 from ._stores import run
@@ -26,7 +26,7 @@ from ._together import Group
 class Pending:
     """A checkpoint whose values are copied, but not written."""
 
-    path: Path
+    path: Place
     step: int
     overwrite: bool
     concurrent_bytes: int
@@ -46,14 +46,14 @@ class Pending:
         error: BaseException | None = None
         try:
             self._check_same(temporary["digest"])
-            folder = create_own_folder(Path(temporary["folder"]), group.rank, group.size)
+            folder = create_own_folder(folder_at(temporary["folder"]), group.rank, group.size)
             arrays, self.arrays = self.arrays, {}
             run(write_arrays(folder, arrays, self.concurrent_bytes))
         except BaseException as e:
             error = e
         group.report("written", error)
         if group.rank == 0:
-            group.share("committed", error=self._commit(Path(temporary["folder"]), error))
+            group.share("committed", error=self._commit(folder_at(temporary["folder"]), error))
         elif error is not None:
             raise error
         else:
@@ -68,7 +68,7 @@ class Pending:
             return self.group.share("begun", error=e)
         return self.group.share("begun", {"folder": str(folder), "digest": self._digest()})
 
-    def _commit(self, temporary: Path, error: BaseException | None) -> BaseException | None:
+    def _commit(self, temporary: Folder, error: BaseException | None) -> BaseException | None:
         group = self.group
         try:
             if error is None:
@@ -80,7 +80,8 @@ class Pending:
         except BaseException as e:
             error = e
         if error is not None:
-            remove(temporary)
+            with suppress(CheckpointError):  # the first error is the one to report
+                remove(temporary)
         return error
 
     def _digest(self) -> int:
@@ -104,7 +105,7 @@ def prepare(
 
     Raises:
       TypeError: a leaf cannot be saved, or the step is not an integer.
-      ValueError: the step is negative, or the path is not local.
+      ValueError: the step is negative, or the path is an address that tensorstore does not know.
     """
     path = checked_path(path)
     step = operator.index(step)
@@ -143,8 +144,9 @@ def save(
     its devices, and each part is written once.
 
     Args:
-      path: a folder for the checkpoints of all steps; it is created. If there are several
-        processes, all of them must see the same folder.
+      path: a folder for the checkpoints of all steps, which is created, or an address in an
+        object store such as ``gs://bucket/run``. If there are several processes, all of them must
+        see the same one.
       tree: a pytree of arrays (also sharded ones and random keys), NumPy arrays, and Python
         numbers and strings. Of NumPy arrays, Python values, and arrays on the devices of one
         process, those of rank 0 are written.

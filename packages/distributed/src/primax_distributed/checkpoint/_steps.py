@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from primax_core import ShapeDtypeStruct, enable_x64, process_index
@@ -29,7 +30,7 @@ def steps(path: PathLike) -> list[int]:
     []
     """
     path = checked_path(path)
-    return [*folders(path)] if path.exists() else []
+    return [] if isinstance(path, Path) and not path.exists() else [*folders(path)]
 
 
 def describe(path: PathLike, step: int | None = None) -> Any:
@@ -53,6 +54,12 @@ def describe(path: PathLike, step: int | None = None) -> Any:
     _, folder = folder_of(checked_path(path), step)
     metadata = read(folder)
     return decode(metadata["structure"], lambda n: _described(metadata["leaves"][n]))
+
+
+def structure(path: PathLike, step: int | None = None) -> Any:
+    """The containers of a checkpoint, as they were written; errors as for :func:`describe`."""
+    _, folder = folder_of(checked_path(path), step)
+    return read(folder)["structure"]
 
 
 def _described(record: dict[str, Any]) -> Any:

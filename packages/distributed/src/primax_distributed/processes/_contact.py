@@ -207,8 +207,22 @@ class Contact:
         # At the exit of the interpreter no thread may be inside of jaxlib.
         if self._thread is not threading.current_thread():
             self._thread.join(10)
+        self._wait_until_heard()
         self._sender.close()
         self._socket.close()
+
+    def _wait_until_heard(self) -> None:
+        """Wait until the coordinator has closed the connection after the last message.
+
+        A connection that is closed while there is something to read discards what was sent.
+        """
+        try:
+            self._sender.shutdown(socket.SHUT_WR)
+            self._socket.settimeout(2)
+            while self._socket.recv(1 << 16):
+                pass
+        except OSError:
+            pass
 
     # What it hears
 

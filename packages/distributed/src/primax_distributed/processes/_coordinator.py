@@ -32,6 +32,7 @@ class Peer:
         self.lines = Lines()
         self.rank: int | None = None
         self.who = ""
+        self.pid = 0
         self.heard = time.monotonic()
         self.begun = 0
         self.begun_since = self.heard
@@ -59,7 +60,8 @@ class Coordinator:
       freeze: seconds of silence after which a process counts as frozen.
       grace: seconds for survivors to leave a generation that has ended.
       late: seconds after which a rank that has not come is reported to the others.
-      on_lost: called with the rank that a supervisor has to end and restart, and the reason.
+      on_lost: called with the rank and the process identifier of a process that a supervisor has
+        to end and restart, and the reason.
       service: further arguments of the coordination services.
 
     Raises:
@@ -69,7 +71,7 @@ class Coordinator:
     def __init__(
         self, bind: tuple[str, int], host: str, num_processes: int, *, restarts: bool = False,
         patience: float = 300, freeze: float = 8, grace: float = 10, late: float = 30,
-        on_lost: Callable[[int, str], None] | None = None, **service: Any,
+        on_lost: Callable[[int, int, str], None] | None = None, **service: Any,
     ):  # fmt: skip
         family = socket.AF_INET6 if ":" in bind[0] else socket.AF_INET
         self._listener = socket.create_server(bind, family=family, backlog=512)
@@ -184,7 +186,8 @@ class Coordinator:
 
     def _hello(self, peer: Peer, message: Message) -> None:
         rank, n = int(message["hello"]), int(message["n"])
-        peer.who = f"process {message.get('pid')} on {message.get('host')}"
+        peer.pid = int(message.get("pid", 0))
+        peer.who = f"process {peer.pid} on {message.get('host')}"
         if self.failure is not None:
             self._refuse(peer, self.failure)
         elif n != self.num_processes:
@@ -282,7 +285,7 @@ class Coordinator:
         if state in ("running", "done"):
             self._end_generation(rank, why)
         if self._on_lost is not None:
-            self._on_lost(rank, why)
+            self._on_lost(rank, peer.pid, why)
 
     def _end_generation(self, rank: int, why: str) -> None:
         if self._ended_at is None:

@@ -264,7 +264,9 @@ class Exported:
 
 
 def _over(shardings: Sequence[Any], mesh: Any) -> tuple[Any, ...]:
-    return tuple([None if s is None else s.over(mesh) for s in shardings])
+    return tuple([
+        None if s is None or not s.axes and None in s.entries else s.over(mesh) for s in shardings
+    ])  # fmt: skip
 
 
 def _as_zeros(ct: Any, aval: ShapedArray) -> Any:

@@ -57,8 +57,12 @@ def read_shardings(
 
 def _read(table: Table, aval: Any, nr_devices: int) -> PortableSharding | None:
     names, sizes = table.strings(_NAMES), table.numbers(_SIZES)
+    kind = table.string(_MEMORY) or None
+    if kind not in (None, *_MEMORY_KINDS):
+        damaged(f"unknown memory kind {kind[:40]!r}")
     if not names:
-        return None
+        entry = () if nr_devices == 1 else None
+        return None if kind is None else PortableSharding((), (entry,) * len(aval.shape), kind)
     if len(names) != len(sizes) or len({*names}) != len(names) or math.prod(sizes) != nr_devices:
         damaged(f"the mesh of a sharding does not have {nr_devices} devices along its axes")
     dims = table.tables(_DIMS)
@@ -74,7 +78,4 @@ def _read(table: Table, aval: Any, nr_devices: int) -> PortableSharding | None:
         if not is_symbolic_dim(size) and size % math.prod([sizes[i] for i in axes]):
             damaged("a sharding does not divide its array into equal parts")
         entries.append(None if dim.number(_OPEN, "u8", 0) else tuple([names[i] for i in axes]))
-    kind = table.string(_MEMORY) or None
-    if kind not in (None, *_MEMORY_KINDS):
-        damaged(f"unknown memory kind {kind[:40]!r}")
     return PortableSharding(tuple(zip(names, sizes)), tuple(entries), kind)

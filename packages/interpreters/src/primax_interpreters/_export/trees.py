@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from primax_core import tree_util
 from primax_core.errors import InvalidArtifactError
+from primax_core.extend import (
+    NodeSerialization,
+    node_serialization,
+    register_node_serialization,
+)
 
 from .tables import DEPTH, Table, damaged, write_refs, write_strings, write_table
 
@@ -18,23 +23,6 @@ _BUILTIN: Final = {type(None): NONE, tuple: TUPLE, list: LIST, dict: DICT}
 _TYPES: Final = {kind: t for t, kind in _BUILTIN.items()}
 # Fields of a node.
 _KIND, _NAME, _KEYS, _AUX, _CHILDREN = range(5)
-
-
-class _Registered(NamedTuple):
-    """Serialization of a class.
-
-    ``from_children`` is stored only for users that read it; structures are rebuilt without it.
-    """
-
-    nodetype: type
-    name: str
-    serialize_auxdata: Callable[[Any], bytes]
-    deserialize_auxdata: Callable[[bytes], Any]
-    from_children: Callable[[Any, Any], Any] | None
-
-
-_by_type: Final[dict[type, _Registered]] = {}
-_by_name: Final[dict[str, _Registered]] = {}
 
 
 def register_pytree_node_serialization(
@@ -79,8 +67,8 @@ def register_pytree_node_serialization(
             f"{nodetype} is not registered as a tree node: call tree_util.register_pytree_node "
             "first, or pass from_children"
         )
-    _register(
-        _Registered(
+    register_node_serialization(
+        NodeSerialization(
             nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children
         )
     )
@@ -106,8 +94,10 @@ def register_namedtuple_serialization(nodetype: _C, *, serialized_name: str) -> 
             f"{nodetype} is not a named tuple. Use register_pytree_node_serialization for classes "
             "other than those of collections.namedtuple."
         )
-    _register(
-        _Registered(nodetype, serialized_name, _fields_of(nodetype), _check_fields(nodetype), None)
+    register_node_serialization(
+        NodeSerialization(
+            nodetype, serialized_name, _fields_of(nodetype), _check_fields(nodetype), None
+        )
     )
     return nodetype
 
@@ -128,25 +118,6 @@ def _check_fields(nodetype: Any) -> Callable[[bytes], None]:
             raise ValueError(f"it was written with the fields {', '.join(fields)}")
 
     return check
-
-
-def _register(entry: _Registered) -> None:
-    existing = _by_type.get(entry.nodetype)
-    if existing is not None:
-        raise ValueError(
-            f"Duplicate serialization registration for type {entry.nodetype}. It is registered as "
-            f"{existing.name!r}."
-        )
-    existing = _by_name.get(entry.name)
-    if existing is not None:
-        raise ValueError(
-            f"Duplicate serialization registration for serialized_name {entry.name!r}. It is the "
-            f"name of {existing.nodetype}."
-        )
-    if not isinstance(entry.name, str) or not entry.name:
-        raise ValueError(f"serialized_name must be a string, got {entry.name!r}")
-    _by_type[entry.nodetype] = entry
-    _by_name[entry.name] = entry
 
 
 # Keys of dictionaries: strings and integers, distinguished by a prefix letter.
@@ -209,8 +180,8 @@ def write_tree(b: Any, tree: Any, depth: int = 0) -> int:
     ])  # fmt: skip
 
 
-def _entry(nodetype: type) -> _Registered:
-    entry = _by_type.get(nodetype)
+def _entry(nodetype: type) -> NodeSerialization:
+    entry = node_serialization(nodetype)
     if entry is None:
         raise ValueError(
             f"Cannot serialize PyTreeDef containing an unregistered type `{nodetype}`. Use "
@@ -220,7 +191,7 @@ def _entry(nodetype: type) -> _Registered:
     return entry
 
 
-def _auxiliary(entry: _Registered, aux: Any) -> bytes:
+def _auxiliary(entry: NodeSerialization, aux: Any) -> bytes:
     data = entry.serialize_auxdata(aux)
     if not isinstance(data, (bytes, bytearray)):
         raise ValueError(
@@ -277,7 +248,7 @@ def _keys(table: Table, children: Sequence[Any]) -> list[Any]:
 
 
 def _registered(name: str, data: bytes, children: list[Any]) -> Any:
-    entry = _by_name.get(name)
+    entry = node_serialization(name)
     if entry is None:
         raise InvalidArtifactError(
             f"Cannot deserialize a PyTreeDef that contains the class serialized as {name!r}: it is "

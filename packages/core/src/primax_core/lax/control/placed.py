@@ -74,17 +74,25 @@ def check_leading_axes(avals: Sequence[Any]) -> None:
             )
 
 
-def _is_convertible(value: Any, aval: Any) -> bool:
-    """Return True for a value of the host that is used as one of a type whose axes are divided.
+def _is_convertible(value: Any, own: Any, aval: Any) -> bool:
+    """Return True for a value that is used as one of a type whose axes are divided.
 
-    NumPy arrays are not on any device. The same value as an array, or a manual axis along which the
-    other values vary, needs a cast by the user.
+    A value of the host is on no device; one whose type says nothing is whole on each, so it is
+    divided without communication, as an operand beside divided ones. A manual axis along which the
+    other values vary needs a cast by the user, unless the value is one of the host.
     """
-    return (
-        isinstance(value, (np.ndarray, np.generic))
-        and is_placed(aval)
-        and any(aval.placement.only_axis(i) is not None for i in range(aval.ndim))
-    )
+    if not is_placed(aval) or not any(_divided_axes(aval)):
+        return False
+    if isinstance(value, (np.ndarray, np.generic)):
+        return True
+    for i in reversed(range(aval.ndim)):
+        if is_placed(aval):
+            aval = aval.without_axis(i)
+    return not is_placed(own) and not is_placed(aval)
+
+
+def _divided_axes(aval: Any) -> list[bool]:
+    return [aval.placement.only_axis(i) is not None for i in range(aval.ndim)]
 
 
 Traced = tuple[Body | None, Body]
@@ -100,7 +108,7 @@ def with_common_carry(
     """The initial carry, its types and the bodies of a loop, with the same placements everywhere.
 
     A carry whose placement a user's body changes is left as it is, which is an error, unless the
-    first carry is a NumPy array and the body returns one whose axes are divided.
+    type of the first carry says nothing and the body returns one whose axes are divided.
 
     Args:
       trace: the condition (or ``None``) and the body, traced for types of the carry.
@@ -117,8 +125,9 @@ def with_common_carry(
         same = same and all(o.shape == a.shape and o.dtype == a.dtype for o, a in zip(outs, avals))
         if not same:
             return leaves, avals, bodies
-        changed = [(x, o) for x, o, a in zip(leaves, outs, avals) if o.placement is not a.placement]
-        if not automatic and not all(_is_convertible(x, o) for x, o in changed):
+        rows = zip(leaves, avals, outs)
+        changed = [(x, a, o) for x, a, o in rows if o.placement is not a.placement]
+        if not automatic and not all(_is_convertible(*row) for row in changed):
             return leaves, avals, bodies
         common = [joined(which, [a, o]) for a, o in zip(avals, outs)]
         if all(w is a for w, a in zip(common, avals)):
@@ -135,7 +144,7 @@ def with_common_results(
     """The branches of a conditional with results of the same placements.
 
     Different placements of the results of users' functions are left as they are, which is an error,
-    unless results are NumPy arrays and those of the other branches have divided axes.
+    unless their types say nothing and those of the other branches have divided axes.
     """
     types = [b.jaxpr.out_avals for b in bodies]
     if len({len(t) for t in types}) > 1:
@@ -158,7 +167,8 @@ def _are_alike(avals: Sequence[Any], values: Sequence[Any]) -> bool:
     """Return True if results of branches have the same placement, or are converted to it."""
     placed = next((a for a in avals if is_placed(a)), avals[0])
     return all(
-        a.placement is placed.placement or _is_convertible(x, placed) for a, x in zip(avals, values)
+        a.placement is placed.placement or _is_convertible(x, a, placed)
+        for a, x in zip(avals, values)
     )
 
 
