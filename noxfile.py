@@ -6,6 +6,7 @@ package index switched off for them. What they declare of others comes from the 
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -35,11 +36,12 @@ INTERPRETERS = "primax-interpreters[export]"
 DISTRIBUTED = "primax-distributed"
 NUMPY = "primax-numpy"
 NATIVE = "primax-ffi-cpu"
-# Parts of the names of tests of operations that its kernels replace.
+# Parts of the names of tests (pytest -k): those of the operations that NATIVE replaces by kernels.
 OVERRIDDEN = ["sort", "top_k", "cum", "median", "quantile", "percentile", "unique", "permutation"]
 # All wheels that can be built here.
 ALL = [*EVERYTHING, *([NATIVE] if workspace.compiler() else [])]
 FFI = "primax-ffi"
+KERNELS = "primax-kernels"
 # Tools with which the tests of a wheel build projects, besides a compiler.
 BUILD_TOOLS = {FFI: ["scikit-build-core>=0.10", "cmake>=3.20", "ninja"]}
 # Tests of the interpreters' wheel that depend on the version of jaxlib.
@@ -50,6 +52,15 @@ VERSIONS = [
     ("3.12", "0.11.2"),
     ("3.12", "0.12.0.1"),
     ("3.13", "0.12.0.1"),
+]
+# What builds the documentation site.
+SITE = [
+    "sphinx>=8.1",
+    "myst-parser>=4",
+    "pydata-sphinx-theme>=0.16",
+    "sphinx-copybutton>=0.5",
+    "sphinx-external-toc>=1.0",
+    "griffe>=1.5",
 ]
 QUICK = "--quick"
 BETWEEN = ("3.12", "0.12.0.1")
@@ -161,6 +172,22 @@ def own_environment(session: nox.Session, version: str, name: str) -> str:
     session.run(interpreter, "-m", "venv", str(folder), external=True)
     scripts = "Scripts" if sys.platform == "win32" else "bin"
     return str(folder / scripts / "python")
+
+
+@nox.session(python=False)
+def env(session: nox.Session) -> None:
+    """Create an environment with all wheels in ``.venv``, or in another folder: ``-- FOLDER``.
+
+    The last step prints versions and devices, and tests the installation.
+    """
+    folder = Path(session.posargs[0] if session.posargs else ROOT / ".venv")
+    if not (folder / "pyvenv.cfg").exists():
+        session.run(sys.executable, "-m", "venv", str(folder), external=True)
+    scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    python = str(scripts / "python")
+    install(session, *ALL, python=python)
+    session.run(python, "-m", "primax", "--test", external=True)
+    session.log(f"To use the environment: source {scripts / 'activate'}")
 
 
 @nox.session
@@ -318,6 +345,20 @@ def full(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site in ``build/site``, and check that each public name is in it."""
+    install(session, *ALL, also=[*SITE, "pytest>=9"])
+    site, sources = BUILD / "site", BUILD / "site-sources"
+    shutil.rmtree(sources, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", sources)
+    session.run("python", "-m", "tools.api_pages", str(sources / "api"), env=TEST_ENV)
+    command = ["python", "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
+    session.run(*command, str(sources), str(site), env=TEST_ENV)
+    session.run("python", "-m", "pytest", "-q", "integration_tests/test_site.py", env=TEST_ENV)
+    session.log(f"The first page is {site / 'index.html'}")
+
+
+@nox.session
 def boundaries(session: nox.Session) -> None:
     """Check what each layer and wheel imports, and that a planted violation is found."""
     install(session, "primax-core", also=["import-linter>=2.3", "deptry>=0.20"])
@@ -403,6 +444,26 @@ def processes(session: nox.Session) -> None:
 
 
 @nox.session
+def compilers(session: nox.Session) -> None:
+    """Build the native kernels with Clang: for this platform, with their tests, and for others.
+
+    ``nox -s compilers -- aarch64-linux`` builds for one platform. Only the wheel of this platform
+    is run; those for Linux on aarch64 and macOS on arm64 are compiled and linked.
+    """
+    install(session, NATIVE, also=[*TEST_TOOLS, "ziglang>=0.13", "cmake>=3.20", "ninja", "wheel"])
+    pip(session, "python", "install", "jaxlib==0.10.2")  # the oldest headers
+    (wheel,) = DIST.glob("primax_ffi_cpu-*.whl")
+    into = BUILD / "compilers"
+    session.run(
+        "python", "tools/compilers.py", "--wheel", str(wheel), "--into", str(into), *session.posargs
+    )
+    own = [*(into / "x86_64-linux/wheel").glob("*.whl")]
+    if own and sys.platform == "linux" and not session.posargs:
+        pip(session, "python", "install", "--no-deps", "--force-reinstall", str(own[0]))
+        pytest(session, str(workspace.wheels()[NATIVE].folder / "tests"))
+
+
+@nox.session
 def cuda_handlers(session: nox.Session) -> None:
     """Compile handlers with nvcc and programs for GPUs that call them; run them if there is one.
 
@@ -417,6 +478,42 @@ def cuda_handlers(session: nox.Session) -> None:
         if Path("/dev/nvidia0").exists():  # CUDA's libraries, of some GB, only to run programs
             pip(session, "python", "install", f"jax-cuda13-plugin[with-cuda]=={version}")
     pytest(session, "integration_tests/accelerator/test_cuda_handlers.py")
+
+
+@nox.session
+def triton(session: nox.Session) -> None:
+    """Compile kernels for NVIDIA GPUs that are absent, with the compiler of CUDA's plugin (130 MB).
+
+    ``PRIMAX_TEST_CUDA_LIBRARY`` may name the plugin's library, which is not installed then; all
+    operations are compiled, which takes minutes. The package triton (200 MB) is installed too.
+    """
+    install(session, KERNELS, also=TEST_TOOLS)
+    pip(session, "python", "install", "--no-deps", "triton>=3.9")
+    if "PRIMAX_TEST_CUDA_LIBRARY" in os.environ:
+        session.log(f"the plugin's library is {os.environ['PRIMAX_TEST_CUDA_LIBRARY']}")
+    elif version := jaxlib_version(session):
+        pip(session, "python", "install", "--no-deps", f"jax-cuda13-pjrt=={version}")
+    pytest(session, str(workspace.wheels()[KERNELS].folder / "tests" / "triton_backend"))
+
+
+@nox.session
+def tpu(session: nox.Session) -> None:
+    """Compile kernels for TPUs that are absent, with the compiler of libtpu (210 MB).
+
+    ``PRIMAX_TEST_TPU_LIBRARY`` may name the library ``libtpu.so``, which is not installed then.
+    """
+    install(session, KERNELS, also=TEST_TOOLS)
+    library = os.environ.get("PRIMAX_TEST_TPU_LIBRARY")
+    if library is None:
+        pip(session, "python", "install", "--no-deps", "libtpu")
+        code = "from importlib.util import find_spec as f; print(f('libtpu').origin)"
+        module = session.run("python", "-c", code, silent=True)
+        library = str(Path(str(module).strip()).parent / "libtpu.so")
+    session.env["PRIMAX_TEST_TPU_LIBRARY"] = library
+    session.log(f"the compiler is {library}")
+    pytest(session, str(workspace.wheels()[KERNELS].folder / "tests" / "mosaic_backend"))
+    core = workspace.wheels()[CORE].folder / "tests" / "extend" / "test_mosaic_bytecode.py"
+    pytest(session, str(core))
 
 
 @nox.session

@@ -17,6 +17,7 @@ from integration_tests.ecosystem.outcomes import (
 )
 from integration_tests.ecosystem.sides import NoResult, Side
 from integration_tests.ecosystem.values import differences
+from tools.steps import Step
 
 PASSED, SKIPPED, FAILED = Outcome.PASSED, Outcome.SKIPPED, Outcome.FAILED
 XML = """<?xml version="1.0"?><testsuites><testsuite>
@@ -250,6 +251,29 @@ def test_suite(plan, monkeypatch, whole):
     assert result.faults == ["some_test::test_wrong passes there, failed here"]
     assert result.row.passed_here == 1
     assert result.row.passed_there == (2 if whole else None)
+
+
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("i", range(24))
+def test_fine(i):
+    pass
+"""
+
+
+def test_consecutive_commits_visit_all_shares(plan, monkeypatch):
+    plan = replace(suites(plan, monkeypatch, here=MANY, there=MANY), whole=False)
+    suite = parts.Suite("pytest", "pytest", shares=2)
+    passed = []
+    for step in (Step(6), Step(7)):
+        monkeypatch.setattr(compare, "step_of_commit", lambda step=step: step)
+        result = compare.run_suite(plan, suite)
+        assert not result.faults
+        passed.append(result.row.passed_here)
+    assert sum(passed) == 24 and min(passed) > 0
+    monkeypatch.setattr(compare, "step_of_commit", lambda: None)
+    assert compare.run_suite(plan, suite).row.passed_here == 24
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])

@@ -42,7 +42,7 @@ def test_wheels_are_loaded_on_first_use(name: str) -> None:
 def test_import_loads_no_optional_wheel() -> None:
     code = (
         "import sys, primax; dir(primax); "
-        "names = ('distributed', 'ffi', 'interpreters', 'numpy', 'nn', 'scipy');"
+        "names = ('distributed', 'ffi', 'interpreters', 'kernels', 'numpy', 'nn', 'scipy');"
         "wheels = {f'primax_{name}' for name in names};"
         "assert not wheels & set(sys.modules)"
     )
@@ -67,6 +67,16 @@ def test_nn_modules_are_shared_with_the_wheel(name: str) -> None:
     below = name.removeprefix("nn").lstrip(".")
     wheel = importlib.import_module(f"primax_nn.{below}" if below else "primax_nn")
     assert importlib.import_module(f"primax.{name}") is wheel
+
+
+def test_kernels_are_those_of_the_wheel() -> None:
+    import primax_kernels
+
+    pallas = importlib.import_module("primax.experimental.pallas")
+    assert pallas is primax_kernels and primax.experimental.pallas is primax_kernels
+    for name in ("tpu", "triton"):
+        module = importlib.import_module(f"primax.experimental.pallas.{name}")
+        assert module is importlib.import_module(f"primax_kernels.{name}")
 
 
 def test_native_functions_are_those_of_the_wheel() -> None:
@@ -123,6 +133,12 @@ with warnings.catch_warnings():
     with mesh:
         assert jax.interpreters.pxla.thread_resources.env.physical_mesh is mesh
 assert thread_resources.env.physical_mesh.empty
+from jax._src.numpy import lax_numpy
+import jax.numpy
+lax_numpy.einsum  # its module has the name of a private function of the reference
+assert not hasattr(lax_numpy, "_einsum")
+from jax._src.state.indexing import Slice, dslice
+assert isinstance(dslice(0, 3), Slice)
 from jax.experimental import topologies
 attached = topologies.get_attached_topology()
 sizes = (len(attached.devices),)

@@ -64,6 +64,33 @@ def test_export_of_a_native_function():
     assert np.asarray(restored.call(X)).tolist() == (2 * X).tolist()
 
 
+def test_exported_programs_compile_their_native_functions(tmp_path):
+    pytest.importorskip("numba", reason="numba is not installed: pip install 'primax-ffi[numba]'")
+    code = """
+        import os, sys
+        import numpy as np
+        from primax import ShapeDtypeStruct, export, jit
+        from primax.ffi import native_function
+
+        @native_function("f32[n] -> f32[n]", name="acme_halved")
+        def halved(x, y):
+            for i in range(x.shape[0]):
+                y[i] = x[i] / 2
+
+        file = os.environ["EXPORTED"]
+        if not os.path.exists(file):
+            check = export.DisabledSafetyCheck.custom_call("acme_halved")
+            x = ShapeDtypeStruct((2,), np.float32)
+            exported = export.export(jit(halved), disabled_checks=[check])(x)
+            open(file, "wb").write(exported.serialize())
+        loaded = export.deserialize(open(file, "rb").read(), trusted=True)
+        assert "numba" not in sys.modules
+        print(np.asarray(loaded.call(np.float32([1, 2]))).tolist())
+    """
+    for _ in range(2):
+        assert run(code, library=False, EXPORTED=str(tmp_path / "e")) == "[0.5, 1.0]"
+
+
 def test_adapters_of_the_reference():
     from primax.extend.core import Primitive
     from primax.ffi import ffi_lowering
@@ -214,6 +241,47 @@ with primax.set_mesh(explicit):
     y = primax.device_put(x, NamedSharding(explicit, P("i")))
     spec, gathers, _ = compiled(call("batch"), y, y, expected=expected)
     assert (spec, gathers) == (P("i"), False)
+"""
+    )
+
+
+def test_division_along_explicit_axes():
+    run(
+        DEVICES
+        + """
+library = ctypes.CDLL(os.environ["ACME_LIBRARY"])
+for name in ("acme_scale", "acme_sum_and_product"):
+    register_ffi_target(name, getattr(library, name))
+explicit = make_mesh((4, 2), ("i", "j"), axis_types=(AxisType.Explicit,) * 2)
+square = x[:8] + 0
+
+def kinds(partition, *spec):
+    scale = ffi_call("acme_scale", primax.ShapeDtypeStruct((8, 8), np.float32), partition=partition)
+    call = lambda x: scale(x, by=np.float32(3), fail="")
+    y = primax.device_put(square, NamedSharding(explicit, P(*spec)))
+    spec, _, _ = compiled(call, y, expected=3 * square)
+    exchanges = {c.kind for c in primax.explain(call, y).collectives}
+    return spec, primax.typeof(call(y)).sharding.spec, exchanges
+
+with primax.set_mesh(explicit):
+    assert kinds("b _ -> b _", "i") == (P("i"), P("i", None), set())
+    assert kinds("a b -> a b", "i", "j") == (P("i", "j"), P("i", "j"), set())
+    # What stays whole is whole in the result too: the operand alone is exchanged.
+    spec, type_, collectives = kinds("b _ -> b _", None, "i")
+    assert (spec, type_, collectives) == (P(), P(None, None), {"all-gather"})
+    spec, type_, collectives = kinds("b _ -> b _", "i", "j")
+    assert (spec, type_, collectives) == (P("i"), P("i", None), {"all-gather"})
+    assert kinds("_ a -> a _", "i")[:2] == (P(), P(None, None))
+    # No exchange: the divided axis of the operand is another one of the result.
+    def elements(partition, *spec):
+        first = ffi_call("acme_sum_and_product", [primax.ShapeDtypeStruct((8, 8), np.float32)] * 2,
+                         partition=partition)
+        y = primax.device_put(square, NamedSharding(explicit, P(*spec)))
+        made = primax.jit(first).lower(y, y).compile()
+        return primax.typeof(primax.jit(first)(y, y)[0]).sharding.spec, made.as_text()
+
+    spec, text = elements("_ a, _ a -> a _, a _", None, "i")
+    assert spec == P("i", None) and "all-to-all" not in text and "all-gather" not in text
 """
     )
 

@@ -28,6 +28,7 @@ SMOKE: Final = {
     "ffi": ("test_ffi_call.py", "test_ffi_arguments.py", "test_ffi_targets.py"),
     "ffi_cpu": ("test_sort_kernels.py", "test_cumulative_kernels.py"),
     "interpreters": ("test_jet.py", "test_checkify.py", "test_explain.py"),
+    "kernels": ("test_pallas_call.py", "test_accesses.py", "test_kernel_errors.py"),
     "numpy": ("test_numpy_wheel.py", "test_numpy_methods.py", "test_numpy_indexing.py"),
     "nn": ("test_nn_wheel.py", "test_nn_errors.py", "test_nn_derivatives.py"),
     "scipy": ("test_special_edges.py", "test_sparse_arrays.py", "test_scipy_linalg.py"),

@@ -22,6 +22,7 @@ CLEAN = (
     "packages/ffi",
     "packages/ffi_cpu",
     "packages/interpreters",
+    "packages/kernels",
     "packages/numpy",
     "packages/nn",
     "packages/scipy",

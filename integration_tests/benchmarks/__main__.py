@@ -20,7 +20,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from . import features, loops, micro, native_kernels, process, report, several_devices, training
+from . import (
+    block_kernels,
+    features,
+    loops,
+    micro,
+    native_kernels,
+    process,
+    report,
+    several_devices,
+    shipped_kernels,
+    training,
+)
 from .case import Case
 
 MODULES = {
@@ -30,7 +41,9 @@ MODULES = {
     "loops": loops.CASES,
     "training": training.CASES,
     "several_devices": several_devices.CASES,
+    "block_kernels": block_kernels.CASES,
     "native_kernels": native_kernels.CASES,
+    "shipped_kernels": shipped_kernels.CASES,
 }
 
 
@@ -50,6 +63,8 @@ def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, A
     """Measure one group for one library in a separate process."""
     command = [sys.executable, "-m", f"{__package__}.worker", module, group, library]
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    # As where a user installed the libraries, whose bytecode is on disk after the first round.
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     if module == "several_devices":
         env |= {f"{p}_NUM_CPU_DEVICES": str(several_devices.DEVICES) for p in ("JAX", "PRIMAX")}
     if group == native_kernels.WITHOUT:

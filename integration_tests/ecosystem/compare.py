@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from tools.steps import step_of_commit
+
 from .outcomes import Outcome, compare, junit_name, read_junit
 from .parts import Script, Suite
 from .report import Row
@@ -18,8 +20,8 @@ class Plan:
     """Options of a run.
 
     ``here`` and ``there`` are the sides, ``scratch`` is a folder for caches and files. Scripts run
-    ``rounds`` times; suites run on ``workers`` processes. If ``whole`` is false, only the tests
-    needed for the comparison run (those that do not pass here), and nothing runs warm.
+    ``rounds`` times; suites run on ``workers`` processes. If ``whole`` is false, a suite's share of
+    the commit runs here, there only the tests that do not pass here, and nothing runs warm.
     """
 
     here: Side
@@ -81,23 +83,28 @@ def run_suite(plan: Plan, suite: Suite) -> Result:
     folders = {side.name: side.folder_of(suite.package) for side in _sides(plan)}
     times: dict[str, float] = {}
 
-    def run(side: Side, heat: str) -> None:
+    def run(side: Side, heat: str, tests: list[str] | None = None) -> None:
         name = side.name
         times[f"{heat}_{name}"] = side.run_tests(
-            folders[name], caches[name], files[name], plan.workers
+            folders[name], caches[name], files[name], plan.workers, tests
         )
 
-    run(plan.here, "cold")
-    ours = read_junit(files[plan.here.name])
     if plan.whole:
+        run(plan.here, "cold")
+        ours = read_junit(files[plan.here.name])
         run(plan.there, "cold")
         theirs = read_junit(files[plan.there.name])
         run(plan.here, "warm")
         again = read_junit(files[plan.here.name])
         run(plan.there, "warm")
     else:
-        again = ours
-        theirs = _doubtful(plan, suite, ours, folders[plan.there.name])
+        tests = _share(plan, suite, folders[plan.there.name])
+        run(plan.here, "cold", tests if suite.shares > 1 else None)
+        ours = again = read_junit(files[plan.here.name])
+        theirs = _doubtful(plan, suite, tests, ours, folders[plan.there.name])
+        if suite.shares > 1:
+            names = set(map(junit_name, tests))
+            allowed = {test: reason for test, reason in allowed.items() if test in names}
     comparison = compare(ours, theirs, allowed)
     faults = [f"{module} could not be imported there" for module in comparison.unread]
     faults += [f"{test} passes there, {how} here" for test, how in comparison.differences.items()]
@@ -126,17 +133,22 @@ def _sides(plan: Plan) -> tuple[Side, Side]:
     return plan.here, plan.there
 
 
-def _doubtful(
-    plan: Plan, suite: Suite, ours: dict[str, Outcome], folder: Path
-) -> dict[str, Outcome]:
-    """Outcomes on the other side of the tests that do not pass here."""
-    cache = plan.scratch / f"{suite.name}-{plan.there.name}"
-    nodes = plan.there.collect(folder, cache)
+def _share(plan: Plan, suite: Suite, folder: Path) -> list[str]:
+    """The tests of a quick run."""
+    nodes = plan.there.collect(folder, plan.scratch / f"{suite.name}-{plan.there.name}")
     if not nodes:
         raise ValueError(f"{suite.name}: no tests were found in {folder}")
-    doubtful = [node for node in nodes if ours.get(junit_name(node)) is not Outcome.PASSED]
+    return suite.share(nodes, step_of_commit())
+
+
+def _doubtful(
+    plan: Plan, suite: Suite, tests: list[str], ours: dict[str, Outcome], folder: Path
+) -> dict[str, Outcome]:
+    """Outcomes on the other side of the tests that do not pass here."""
+    doubtful = [test for test in tests if ours.get(junit_name(test)) is not Outcome.PASSED]
     if not doubtful:
         return {}
+    cache = plan.scratch / f"{suite.name}-{plan.there.name}"
     junit = plan.scratch / f"{suite.name}-{plan.there.name}.xml"
     plan.there.run_tests(folder, cache, junit, plan.workers, doubtful)
     return read_junit(junit)

@@ -6,6 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from zlib import crc32
+
+from tools.steps import Step
 
 HERE: Final = Path(__file__).resolve().parent
 
@@ -14,12 +17,14 @@ HERE: Final = Path(__file__).resolve().parent
 class Suite:
     """Test suite inside the installed package ``package`` of ``library``.
 
-    ``where`` names the cause if the suite is more than ``report.SLOWER`` times slower.
+    ``where`` names the cause if the suite is more than ``report.SLOWER`` times slower. A quick run
+    takes one of ``shares`` parts of the tests, which the commit chooses.
     """
 
     library: str
     package: str
     where: str = ""
+    shares: int = 1
 
     @property
     def name(self) -> str:
@@ -29,6 +34,13 @@ class Suite:
     def allowed(self) -> dict[str, str]:
         """Allowed differences with reasons, from ``differences/<library>.toml``."""
         return read_allowed(HERE / "differences" / f"{self.library}.toml")
+
+    def share(self, nodes: list[str], step: Step | None) -> list[str]:
+        """Return the tests that run at a step of the rotation; all of them for ``None``."""
+        if step is None or self.shares == 1:
+            return nodes
+        shares = min(self.shares, step.period)
+        return [n for n in nodes if crc32(n.encode()) % shares == step.number % shares]
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,7 @@ def read_allowed(path: Path) -> dict[str, str]:
 
 PARTS: Final[tuple[Suite | Script, ...]] = (
     Suite("chex", "chex"),
-    Suite("optax", "optax"),
+    Suite("optax", "optax", shares=4),
     Script("optax_digits", "optax", rtol=1e-3, atol=1e-5),
     Script("stax_digits", "jax", rtol=1e-3, atol=1e-5),
     Script("haiku_mlp", "dm-haiku", rtol=1e-3, atol=1e-5),

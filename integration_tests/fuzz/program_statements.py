@@ -29,7 +29,8 @@ _ANY = (
 _BINARY = (
     "{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}", "jnp.maximum({}, {})",
     "jnp.minimum({}, {})", "jnp.power(jnp.abs({}), {})", "jnp.arctan2({}, {})", "jnp.mod({}, {})",
-    "jnp.floor_divide({}, {})", "jnp.hypot({}, {})", "jnp.logaddexp({}, {})", "{} ** {}",
+    "jnp.floor_divide({}, jnp.nan_to_num({}))", "jnp.hypot({}, {})", "{} ** {}",
+    "jnp.logaddexp({}, {})",
     "jnp.where({0} > {1}, {0}, {1})", "jnp.where({0} < {1}, 0, {1})", "{} > {}", "{} <= {}",
     "jnp.equal({}, {})", "jnp.remainder({}, {})", "jnp.fmax({}, {})", "jnp.nextafter({}, {})",
     "jnp.float_power({}, {})", "jnp.where({} != 0, {}, 1.5)", "jnp.copysign({}, {})",
@@ -53,7 +54,7 @@ _ALONG = (
     "jnp.expand_dims({}, {})", "jnp.concatenate([{0}, {0}], {1})", "jnp.stack([{0}, {0}], {1})",
     "jnp.split({}, [1], {})[0]", "jnp.gradient({}, axis={})", "jnp.trapezoid({}, axis={})",
     "lax.slice_in_dim({}, 0, 1, axis={})", "lax.index_in_dim({}, 0, {})", "jnp.unwrap({}, axis={})",
-    "jnp.take_along_axis({0}, jnp.argsort({0}, {1}), {1})", "jnp.partition({}, 1, {})",
+    "jnp.take_along_axis({0}, jnp.argsort({0}, {1}), {1})", "jnp.partition({0}, 1, {1}).max({1})",
     "jnp.delete({}, 0, axis={})", "jnp.quantile({}, 0.3, axis={})", "jax.nn.standardize({}, {})",
     "lax.sort([{0}, {0} * 2], dimension={1})[1]", "jax.nn.glu({}, {})", "jnp.fft.fft({}, axis={})",
     "lax.associative_scan(jnp.maximum, {}, axis={}, reverse=True)", "jnp.average({}, {})",

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 from fake_tpus import factorizations, tpu
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from jax.experimental import mesh_utils as jax_mesh_utils
 from random_shardings import NAMES, SIZES, divisions, named
 
@@ -73,7 +73,7 @@ def both(f: Callable[[Any], Any]) -> Any:
 # Shardings
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(divisions())
 def test_random_shardings(case):
     sizes, entries, shape = case
@@ -93,7 +93,7 @@ def test_random_shardings(case):
     assert both(facts) is not None
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(SIZES),
     st.data(),

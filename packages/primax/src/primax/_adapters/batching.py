@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import primax_core.extend as core
 from primax_core import lax
@@ -254,35 +254,3 @@ def batch_subtrace(
         return outs
 
     return wrap_init(batched), lambda: list(out_dims)
-
-
-# Batches of other classes
-
-
-def register_vmappable(
-    data_type: type,
-    spec_type: type,
-    axis_size_type: type,
-    to_elt: Callable[..., Any],
-    from_elt: Callable[..., Any],
-    make_iota: Callable[..., Any] | None,
-) -> NoReturn:
-    """Unsupported: register a class that is not a pytree of arrays for ``vmap``.
-
-    Raises:
-      NotImplementedError: always.
-    """
-    raise NotImplementedError(
-        f"vmap maps pytrees of arrays and cannot split a {data_type.__name__}: "
-        "register the class as a pytree (primax.tree_util.register_pytree_node) whose leaves have "
-        "the mapped axis"
-    )
-
-
-def unregister_vmappable(data_type: type) -> NoReturn:
-    """Unsupported: undo ``register_vmappable``, which always raises.
-
-    Raises:
-      KeyError: always.
-    """
-    raise KeyError(data_type)

@@ -48,6 +48,9 @@ class HiPrim:
         self.out_tree: Any
         self.in_avals_flat, self.in_tree = _types(self.in_avals)
         self.out_avals_flat, self.out_tree = _types(self.out_aval)
+        for aval in (*self.in_avals_flat, *self.out_avals_flat):
+            if isinstance(aval, HiType):
+                raise aval._refusal()
         self.__dict__.update(self.params)
 
     def _key(self) -> tuple[Any, ...]:
@@ -386,6 +389,19 @@ class HiType(AbstractValue):
     A subclass defines ``lo_ty`` (types of the arrays), ``lower_val`` and ``raise_val``. ``typeof``
     returns such a type, but values of it cannot be operands of jaxprs.
     """
+
+    def _refusal(self) -> NotImplementedError:
+        cls = type(self).__name__
+        return NotImplementedError(
+            f"values of the type {cls} cannot be operands: jaxprs hold arrays only. Register the "
+            "class of the values as a pytree (primax.tree_util.register_dataclass), and give its "
+            "operations rules with custom_vjp or custom_jvp"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("dtype", "ndim", "weak_type"):  # asked of the types of operands
+            raise self._refusal()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def lo_ty(self) -> list[Any]:
         """Return the types of the arrays that represent a value."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from . import jet as jet
     from . import mesh_utils as mesh_utils
     from . import multihost_utils as multihost_utils
+    from . import pallas as pallas
     from . import pjit as pjit
     from . import random as random
     from . import shard_map as shard_map
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 _OWN = (
     "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",
     "custom_partitioning", "hijax", "jet",
-    "mesh_utils", "multihost_utils", "pjit", "random", "shard_map", "sparse", "topologies",
-    "xla_metadata",
+    "mesh_utils", "multihost_utils", "pallas", "pjit", "random", "shard_map", "sparse",
+    "topologies", "xla_metadata",
 )  # fmt: skip
 
 

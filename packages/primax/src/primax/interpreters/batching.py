@@ -14,7 +14,9 @@ from .._adapters.batching import (
     moveaxis as moveaxis,
     not_mapped as not_mapped,
     primitive_batchers as primitive_batchers,
+    zero_if_mapped as zero_if_mapped,
+)
+from .._adapters.mapped_classes import (
     register_vmappable as register_vmappable,
     unregister_vmappable as unregister_vmappable,
-    zero_if_mapped as zero_if_mapped,
 )

@@ -109,7 +109,7 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
     "source_info_util": ("primax.extend.source_info_util",),
     "stages": ("primax.stages",),
     "state": (),
-    "state.indexing": ("primax.ref",),
+    "state.indexing": ("primax.ref", "primax.experimental.pallas"),
     "state.types": ("primax.ref",),
     "tree_util": ("primax.tree_util",),
     "typing": ("primax.typing", "primax"),
@@ -146,9 +146,17 @@ def lookup(
         if not name.startswith("__"):
             for home in HOMES[path]:
                 try:
-                    return getattr(import_module(home), name)
+                    value = getattr(import_module(home), name)
                 except (AttributeError, ModuleNotFoundError):
                     continue
+                if not _is_own_module(value, name):
+                    return value
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
 
     return find
+
+
+def _is_own_module(value: Any, name: str) -> bool:
+    """Whether it is a private module of a wheel, which has nothing in common with the name's
+    meaning in the reference but the name."""
+    return isinstance(value, ModuleType) and name.startswith("_")
