@@ -31,8 +31,10 @@ from .computed_in_float64 import (
     computed_in_float64,
     exp,
     expm1,
+    floor,
     horner,
     log,
+    pow,
     rarely,
     sqrt,
     where,
@@ -57,10 +59,12 @@ class _Terms(NamedTuple):
 
 
 _TERMS: Final = {
-    True: _Terms(29, 45, 30, 28, 25, 12.0, 3.0),
+    True: _Terms(29, 45, 45, 28, 25, 12.0, 2.0),
     False: _Terms(18, 25, 10, 22, 16, 10.0, 4.0),
 }
 _NEAR: Final = (0.3, 2.35)  # range of x / a for the uniform expansion
+_TINY: Final = 1e-20  # smallest x whose powers are computed directly: they do not underflow
+_HUGE: Final = 1e4  # exp(-x) is 0 for larger x
 
 # Taylor coefficients of η / (λ - 1) in η, where η²/2 = λ - 1 - log λ.
 _TEMME: Final = (
@@ -114,8 +118,16 @@ def _factors(precise: bool, a: Real, x: Real) -> _Factors:
         -shifted * u * u * curve - steps * (log_ratio + log_shifted),
         a * log_ratio - shifted * u - steps * log_shifted,
     )
+    exponent = exponent - stirling(precise, shifted)
     product = reduce(mul, [a + i for i in range(1, shift + 1)])
     root = sqrt(shifted * (2 * math.pi))
+    scale = where(few, product, 1) / root
+    if precise:
+        # The exponent has terms near 30, whose rounding errors the exponential function enlarges.
+        direct = few & (x > _TINY)
+        powers = pow(where(direct, x.min(_HUGE), 1, x), where(direct, a, 1, a))
+        exponent = where(direct, -x, exponent)
+        scale = where(direct, powers / _factorial(where(direct, a, 1, a), shift), scale)
 
     ratio = x / a
     uniform = (a >= terms.large) & (ratio > _NEAR[0]) & (ratio < _NEAR[1])
@@ -129,12 +141,20 @@ def _factors(precise: bool, a: Real, x: Real) -> _Factors:
         where(series, power, a / _fraction(terms, a, x)),
     )
     return _Factors(
-        exponent - stirling(precise, shifted),
-        where(few, product, 1) / root,
+        exponent,
+        scale,
         factor,
         uniform & (u < 0) | series,
         series,
     )
+
+
+def _factorial(a: Real, largest: int) -> Real:
+    """``Γ(a + 1)`` for ``a`` in [0, largest), as a multiple of its value in [1, 2]."""
+    whole = floor(a)
+    rest = a - whole
+    steps = [where(whole >= i, rest + i, 1) for i in range(1, largest)]
+    return exp(rest * log_gamma_over(True, rest)) * reduce(mul, steps)
 
 
 def _uniform(terms: _Terms, a: Real, eta: Real, root: Real) -> Real:
