@@ -260,3 +260,16 @@ def test_core_works_without_the_numpy_wheel() -> None:
     x = primax.device_put(np.float32([1, 2]))
     assert (x + x).tolist() == [2, 4]
     assert primax.grad(lambda x: primax.lax.reduce_sum(x * x, (0,)))(x).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "module, name, similar",
+    [("primax", "gradd", "grad"), ("primax.lax", "scann", "scan"),
+     ("primax.extend.core", "Jaxprr", "Jaxpr")],
+)  # fmt: skip
+def test_python_can_suggest_names(module, name, similar):
+    """Python looks for a similar name in the object that the error names."""
+    with pytest.raises(AttributeError) as caught:
+        getattr(importlib.import_module(module), name)
+    assert caught.value.name == name
+    assert similar in dir(caught.value.obj)

@@ -2,6 +2,7 @@
 
 import pathlib
 import pickle
+import traceback
 
 import numpy as np
 import pytest
@@ -31,26 +32,51 @@ class Tracer:
 
 
 SHAPE = "traced array with shape float32[2,3]"
+# The first line of each error, and the line that says what to write instead.
 CASES = {
-    errors.TracerBoolConversionError: f"Attempted boolean conversion of {SHAPE}.",
-    errors.TracerIntegerConversionError: f"The __index__() method was called on {SHAPE}",
+    errors.TracerBoolConversionError: (
+        f"Attempted boolean conversion of {SHAPE}.",
+        "Choose by value with `lax.cond`, `lax.select` or `jnp.where`, or mark the argument as "
+        "static (static_argnums) in jit.\n",
+    ),
+    errors.TracerIntegerConversionError: (
+        f"The __index__() method was called on {SHAPE}",
+        "Shapes, lengths and indices of Python lists need concrete integers: mark the argument as "
+        "static (static_argnums) in jit, or index an array instead of a list.\n",
+    ),
     errors.TracerArrayConversionError: (
-        f"The numpy.ndarray conversion method __array__() was called on {SHAPE}"
+        f"The numpy.ndarray conversion method __array__() was called on {SHAPE}",
+        "Use the function of `primax.numpy` instead of NumPy's, or call NumPy by "
+        "`pure_callback`.\n",
     ),
     errors.ConcretizationTypeError: (
-        f"Abstract tracer value encountered where concrete value is expected: {SHAPE}"
+        f"Abstract tracer value encountered where concrete value is expected: {SHAPE}",
+        "",
     ),
-    errors.NonConcreteBooleanIndexError: f"Array boolean indices must be concrete; got {SHAPE}",
+    errors.NonConcreteBooleanIndexError: (
+        f"Array boolean indices must be concrete; got {SHAPE}",
+        "The number of selected elements must not depend on values: use `jnp.where(mask, x, y)`, "
+        "or `jnp.nonzero(mask, size=...)`.\n",
+    ),
 }
 
 
 @pytest.mark.parametrize("cls", CASES)
 def test_tracer_errors(cls):
+    first, remedy = CASES[cls]
     reference = f"See {PAGE}#{cls.__name__.lower()}"
-    assert str(cls(Tracer())) == f"{CASES[cls]}\n{ORIGIN}\n{reference}"
-    assert str(cls(Tracer(""))) == f"{CASES[cls]}\n{reference}"
+    assert str(cls(Tracer())) == f"{first}\n{ORIGIN}\n{remedy}{reference}"
+    assert str(cls(Tracer(""))) == f"{first}\n{remedy}{reference}"
     with pytest.raises(AttributeError):
         cls(1)
+
+
+@pytest.mark.parametrize("cls", CASES)
+def test_tracebacks_show_the_public_name(cls):
+    assert cls.__module__ == errors.__name__
+    assert getattr(errors, cls.__name__) is cls
+    shown = "".join(traceback.format_exception_only(cls(Tracer())))
+    assert shown.startswith(f"{errors.__name__}.{cls.__name__}: ")
 
 
 def test_context_of_a_concretization_error():

@@ -69,7 +69,7 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f".{name}", __name__)
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module(f".{home}", __name__), name)
     return value
 

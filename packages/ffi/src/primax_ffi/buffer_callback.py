@@ -38,7 +38,7 @@ _OF_CORE: Final = ("Buffer", "ExecutionContext", "ExecutionStage")
 
 def __getattr__(name: str) -> Any:
     if name not in _OF_CORE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(native, name)
     return value
 

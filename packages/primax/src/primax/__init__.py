@@ -207,7 +207,7 @@ def __getattr__(name: str) -> Any:
     if name in _several_devices.OF_ROOT:
         value = globals()[name] = _several_devices.of_wheel("primax", name)
         return value
-    raise AttributeError(f"module 'primax' has no attribute {name!r}", name=name)
+    raise AttributeError(f"module 'primax' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

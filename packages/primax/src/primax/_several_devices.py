@@ -72,11 +72,11 @@ def of_wheel(module: str, name: str) -> Any:
     except ImportError as e:
         if is_installed():
             raise
-        raise AttributeError(f"{text}: {e}", name=name) from None
+        raise AttributeError(f"{text}: {e}") from None
     try:
         return getattr(distributed, name)
     except AttributeError:
-        raise AttributeError(text, name=name) from None
+        raise AttributeError(text) from None
 
 
 class NeedsWheel(type):

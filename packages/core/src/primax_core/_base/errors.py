@@ -13,6 +13,8 @@ from .identity import DOCS_URL
 DOCS_PAGE: Final = DOCS_URL + "errors.html"
 """The page with a section for each class."""
 
+_PUBLIC: Final = __name__.removesuffix("._base.errors") + ".errors"
+
 
 def _with_reference(cls: type, message: str) -> str:
     return f"{message.rstrip()}\nSee {DOCS_PAGE}#{cls.__name__.lower()}"
@@ -27,14 +29,18 @@ def _described(tracer: Any) -> str:
     return f"traced array with shape {dtype.name}[{','.join(map(str, shape))}]"
 
 
-def _about(tracer: Any, first_line: str) -> str:
-    """The first line, and the origin of the tracer if it is known."""
-    origin = tracer._origin()
-    return f"{first_line}\n{origin}" if origin else first_line
+def _about(tracer: Any, first_line: str, remedy: str = "") -> str:
+    """The first line, the origin of the tracer if it is known, and what to write instead."""
+    return "\n".join(line for line in (first_line, tracer._origin(), remedy) if line)
 
 
 class _DocumentedError(Exception):
     """Base class that appends the reference to the class's section of the documentation."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__module__ == __name__:
+            cls.__module__ = _PUBLIC  # tracebacks show a name that can be imported
 
     def __init__(self, message: str) -> None:
         super().__init__(_with_reference(type(self), message))
@@ -90,7 +96,11 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     def __init__(self, tracer: Any) -> None:
         first = f"Attempted boolean conversion of {_described(tracer)}."
-        PrimaxTypeError.__init__(self, _about(tracer, first))
+        remedy = (
+            "Choose by value with `lax.cond`, `lax.select` or `jnp.where`, or mark the argument as "
+            "static (static_argnums) in jit."
+        )
+        PrimaxTypeError.__init__(self, _about(tracer, first, remedy))
 
 
 class TracerIntegerConversionError(PrimaxTypeError):
@@ -98,7 +108,11 @@ class TracerIntegerConversionError(PrimaxTypeError):
 
     def __init__(self, tracer: Any) -> None:
         first = f"The __index__() method was called on {_described(tracer)}"
-        super().__init__(_about(tracer, first))
+        remedy = (
+            "Shapes, lengths and indices of Python lists need concrete integers: mark the argument "
+            "as static (static_argnums) in jit, or index an array instead of a list."
+        )
+        super().__init__(_about(tracer, first, remedy))
 
 
 class TracerArrayConversionError(PrimaxTypeError):
@@ -108,7 +122,11 @@ class TracerArrayConversionError(PrimaxTypeError):
         first = (
             f"The numpy.ndarray conversion method __array__() was called on {_described(tracer)}"
         )
-        super().__init__(_about(tracer, first))
+        remedy = (
+            "Use the function of `primax.numpy` instead of NumPy's, or call NumPy by "
+            "`pure_callback`."
+        )
+        super().__init__(_about(tracer, first, remedy))
 
 
 class UnexpectedTracerError(PrimaxTypeError):
@@ -120,7 +138,11 @@ class NonConcreteBooleanIndexError(PrimaxIndexError):
 
     def __init__(self, tracer: Any) -> None:
         first = f"Array boolean indices must be concrete; got {_described(tracer)}"
-        super().__init__(_about(tracer, first))
+        remedy = (
+            "The number of selected elements must not depend on values: use `jnp.where(mask, x, "
+            "y)`, or `jnp.nonzero(mask, size=...)`."
+        )
+        super().__init__(_about(tracer, first, remedy))
 
 
 class KeyReuseError(PrimaxTypeError):

@@ -30,7 +30,7 @@ def answer(module: str, name: str) -> Any:
     """
     home = _NOW.get(name)
     if home is None:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
     current = _UNDER.get(name, name)
     warnings.warn(
         f"{module}.{name} is now {home}.{current}; it will be removed in primax {_REMOVED_IN}.",

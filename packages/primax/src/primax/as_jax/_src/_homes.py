@@ -151,7 +151,7 @@ def lookup(
                     continue
                 if not _is_own_module(value, name):
                     return value
-        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
     return find
 

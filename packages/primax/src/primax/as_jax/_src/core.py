@@ -35,4 +35,4 @@ def __getattr__(name: str) -> _Any:
         return getattr(_primitives, name)
     if name == "abstract_token":
         return _abstract_token()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

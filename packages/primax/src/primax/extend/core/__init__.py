@@ -67,4 +67,4 @@ array_types: Final[set[type]] = {_np.ndarray, *(d.type for d in _dtypes.all_dtyp
 def __getattr__(name: str) -> _Any:
     if name == "primitives":
         return _import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -96,7 +96,7 @@ def _find(name: str) -> Primitive:
     elif bare != name and bare in _OF_LAX:
         home = "primax_core.lax"
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     prim: Primitive = getattr(_import_module(home), name)
     return prim
 
