@@ -225,6 +225,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
     # Checks and logs.
     Option("enable_checks", bool, False, NONE, "jaxprs are type-checked after each pass"),
     Option("log_compiles", bool, False, NONE, "each compilation is logged as a warning"),
+    Option("compilation_progress", str, "auto", NONE,
+           "a line on stderr while a compilation takes longer than 3 seconds; auto: on terminals "
+           "and in notebooks", choices=("auto", "on", "off")),
     Option("explain_cache_misses", bool, False, NONE, "the reason of each jit retrace is logged"),
     Option("traceback_filtering", str, "auto", NONE,
            "treatment of the library's own frames in a traceback",

@@ -25,6 +25,7 @@ from .cache_key import key_of
 from .formats import Formats
 from .lazy import locations, lowering, mlir, readable
 from .liveness import devices_of, kept_inputs, large_consts
+from .progress import shown
 
 if TYPE_CHECKING:
     from .module import LoweredModule
@@ -204,7 +205,7 @@ def compile_module(
     started = time.perf_counter()
     if lowered.callbacks:
         with mlir.context:
-            with monitoring.timed(monitoring.COMPILE, f"jit({lowered.name})"):
+            with monitoring.timed(monitoring.COMPILE, f"jit({lowered.name})"), shown(lowered):
                 raw = devs[0].client.compile_and_load(
                     lowered.located(), _jax.DeviceList(devs), options, lowered.callbacks
                 )
@@ -270,7 +271,8 @@ def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> L
     # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
     bytecode = mlir.bytecode(lowered.located())
     try:
-        loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+        with shown(lowered):
+            loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
     except Exception as error:
         locations.note_compilation(error, lowered)
         raise
