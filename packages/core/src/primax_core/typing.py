@@ -1,4 +1,9 @@
 """Types for annotations of functions of arrays."""
 
 from ._trace.array import Array as Array
-from ._trace.typing import ArrayLike as ArrayLike, DTypeLike as DTypeLike, Shape as Shape
+from ._trace.typing import (
+    ArrayLike as ArrayLike,
+    DTypeLike as DTypeLike,
+    Shape as Shape,
+    ShapeLike as ShapeLike,
+)

@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import default_backend, lax
 from primax_core.extend import FastPath, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled
 
 # Logit of a masked key, as a fraction of the largest float: finite, so that a query whose keys are
@@ -130,11 +131,20 @@ _path: Final = FastPath(_attention)
 
 
 def dot_product_attention(
-    query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: Any = None,
-    is_causal: bool = False, query_seq_lengths: Any = None, key_value_seq_lengths: Any = None,
-    local_window_size: Any = None, implementation: str | None = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: Any = None,
+    implementation: str | None = None,
     return_residual: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Scaled dot-product attention (Vaswani et al., 2017), with several heads.
 
     The values are averaged for each query with the weights ``softmax(scale * key @ query +

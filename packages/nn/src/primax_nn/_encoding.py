@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dimensions, dtypes, typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import compiled, one_axis
 
 
@@ -26,7 +28,12 @@ def _one_hot(x, *, n, axis, dtype):
 
 
 def one_hot(
-    x: Any, num_classes: Any, *, dtype: Any = None, axis: Any = -1, out_sharding: Any = None
+    x: ArrayLike,
+    num_classes: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int | Sequence[int] | None = -1,
+    out_sharding: Any = None,
 ) -> Array:
     """One-hot vectors: 1 at the position of an index, 0 elsewhere.
 

@@ -13,6 +13,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, FastPath, dtypes, inexact, promoted, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
@@ -31,7 +32,7 @@ from ._functions import check_inexact, with_float
 
 
 @elementwise
-def sigmoid(x: Any) -> Array:
+def sigmoid(x: ArrayLike) -> Array:
     """Logistic function ``1 / (1 + exp(-x))``.
 
     Raises:
@@ -62,13 +63,13 @@ def _smooth_positive_part(name: str, x: Any) -> Any:
 
 
 @elementwise
-def softplus(x: Any) -> Array:
+def softplus(x: ArrayLike) -> Array:
     """``log(1 + exp(x))``, a smooth rectifier; its derivative is :func:`sigmoid`."""
     return _smooth_positive_part("softplus", x)
 
 
 @elementwise
-def log_sigmoid(x: Any) -> Array:
+def log_sigmoid(x: ArrayLike) -> Array:
     """Logarithm of :func:`sigmoid`, accurate for arguments of both signs.
 
     Raises:
@@ -102,7 +103,7 @@ def _near(x: Any) -> Any:
 
 
 @elementwise
-def silu(x: Any) -> Array:
+def silu(x: ArrayLike) -> Array:
     """``x * sigmoid(x)``, also called swish (Elfwing et al., 2017; Ramachandran et al., 2017).
 
     Raises:
@@ -132,7 +133,7 @@ swish: Final = silu
 
 
 @elementwise
-def mish(x: Any) -> Array:
+def mish(x: ArrayLike) -> Array:
     """``x * tanh(softplus(x))`` (Misra, 2019)."""
     boolean = typeof(x).dtype == np.bool_
     x = with_float("mish", x) if boolean else as_inexact(x)
@@ -231,7 +232,7 @@ def _normal_density(x: Any) -> Any:
     return (1 / math.sqrt(2 * math.pi)) * lax.exp(-0.5 * (x * x))
 
 
-def gelu(x: Any, approximate: bool = True) -> Array:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """``x`` times the normal CDF of ``x`` (Hendrycks and Gimpel, 2016).
 
     Args:
@@ -261,7 +262,7 @@ def _glu(x, *, axis):
     return first * (lax.logistic if is_complex(x) else logistic)(second)
 
 
-def glu(x: Any, axis: int = -1) -> Array:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Gated linear unit: the first half of an axis times the sigmoid of the second half.
 
     From Dauphin et al., 2017.
@@ -326,7 +327,7 @@ def _steep(dtype: Any) -> float:
 
 
 @elementwise
-def squareplus(x: Any, b: Any = 4) -> Array:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``, a smooth rectifier without exponentials (Barron, 2021).
 
     Args:
@@ -356,7 +357,7 @@ def _soft_sign_jvp(primals, tangents):
 
 
 @elementwise
-def soft_sign(x: Any) -> Array:
+def soft_sign(x: ArrayLike) -> Array:
     """``x / (1 + abs(x))``.
 
     >>> soft_sign(np.float32([-1.0, 0.0, np.inf])).tolist()
@@ -370,7 +371,7 @@ def soft_sign(x: Any) -> Array:
 # Identity
 
 
-def identity(x: Any) -> Array:
+def identity(x: ArrayLike) -> Array:
     """The argument as an array.
 
     >>> float(identity(2.0))

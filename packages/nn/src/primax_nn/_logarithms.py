@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, FastPath, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     as_inexact,
     axes_of,
@@ -34,7 +36,12 @@ def _logmeanexp(x, where=None, *, axes, keepdims):
     return total - lax.log(lax.convert_element_type(counted, typeof(total).dtype))
 
 
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
+def logmeanexp(
+    x: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    where: ArrayLike | None = None,
+    keepdims: bool = False,
+) -> Array:
     """Logarithm of the mean of exponentials, without overflow.
 
     Args:
@@ -81,7 +88,7 @@ def _log1mexp_jvp(primals, tangents):
     return _log1mexp(x), t * (lax.exp(-x) / -lax.expm1(-x))
 
 
-def log1mexp(x: Any) -> Array:
+def log1mexp(x: ArrayLike) -> Array:
     """``log(1 - exp(-x))`` of positive numbers, accurate for small and large numbers.
 
     The formula is that of Mächler (2012). The result is ``-inf`` at 0 and NaN for negative numbers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, FastPath, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     axes_of,
     check_arrays,
@@ -102,7 +104,9 @@ def _over_axis(path: FastPath, x: Any, axis: Any, where: Any) -> Array:
     return out
 
 
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def softmax(
+    x: ArrayLike, axis: int | Sequence[int] | None = -1, where: ArrayLike | None = None
+) -> Array:
     """Exponentials divided by their sum, ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
@@ -124,7 +128,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     return _over_axis(_softmaxes, x, axis, where)
 
 
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def log_softmax(
+    x: ArrayLike, axis: int | Sequence[int] | None = -1, where: ArrayLike | None = None
+) -> Array:
     """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
 
     The results of excluded elements are ``-inf``.
@@ -166,9 +172,15 @@ def _mean(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
 
 
 def standardize(
-    x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5,
-    where: Any = None, *, algorithm: str = "fast",
-) -> Array:  # fmt: skip
+    x: ArrayLike,
+    axis: int | Sequence[int] | None = -1,
+    mean: ArrayLike | None = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: str = "fast",
+) -> Array:
     """Elements shifted and scaled to mean 0 and variance 1 along axes.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from ._functions import with_float
@@ -28,7 +29,7 @@ def _positive_part_jvp(primals, tangents):
 
 
 @elementwise
-def relu(x: Any) -> Array:
+def relu(x: ArrayLike) -> Array:
     """Positive part, ``max(x, 0)``; its derivative at 0 is 0 (Nair and Hinton, 2010).
 
     >>> relu(np.array([-1.0, 0.0, 2.0])).tolist()
@@ -60,14 +61,14 @@ def _like(x: Any, value: Any) -> Any:
 
 
 @elementwise
-def relu6(x: Any) -> Array:
+def relu6(x: ArrayLike) -> Array:
     """Elements clamped to ``[0, 6]``; the derivative is 0 at both ends (Howard et al., 2017)."""
     x = with_float("relu6", x)
     return piecewise(x, 0.0, 6.0, lambda x: x, 0.0, 6.0)
 
 
 @elementwise
-def hard_sigmoid(x: Any) -> Array:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """Linear from 0 at -3 to 1 at 3, constant outside; the derivative is 0 at both ends.
 
     >>> hard_sigmoid(np.array([-4.0, 0.0, 1.5])).tolist()
@@ -78,7 +79,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 @elementwise
-def hard_silu(x: Any) -> Array:
+def hard_silu(x: ArrayLike) -> Array:
     """``x * hard_sigmoid(x)``: 0 up to -3 and ``x`` from 3 on (Howard et al., 2019).
 
     The derivative is 0 at -3 and 1 at 3.
@@ -91,7 +92,7 @@ hard_swish: Final = hard_silu
 
 
 @elementwise
-def hard_tanh(x: Any) -> Array:
+def hard_tanh(x: ArrayLike) -> Array:
     """Elements clamped to ``[-1, 1]``; the derivative at both ends is 1.
 
     >>> hard_tanh(np.array([-3.0, 0.5, 3.0])).tolist()
@@ -107,7 +108,7 @@ def hard_tanh(x: Any) -> Array:
 
 
 @elementwise
-def sparse_plus(x: Any) -> Array:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, ``x`` from 1 on, and the parabola ``(x + 1)**2 / 4`` between them.
 
     It is the integral of :func:`sparse_sigmoid`.
@@ -117,7 +118,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 @elementwise
-def sparse_sigmoid(x: Any) -> Array:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """Linear from 0 at -1 to 1 at 1, constant outside; the derivative at both ends is one quarter.
 
     Raises:
@@ -136,7 +137,7 @@ def _exponential_left(x: Any, scaled: Callable[[Any], Any]) -> Any:
 
 
 @elementwise
-def elu(x: Any, alpha: Any = 1.0) -> Array:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """``x`` where positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2016).
 
     Args:
@@ -152,7 +153,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @elementwise
-def celu(x: Any, alpha: Any = 1.0) -> Array:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """``x`` where positive, else ``alpha * (exp(x / alpha) - 1)`` (Barron, 2017).
 
     Args:
@@ -169,7 +170,7 @@ _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 
 @elementwise
-def selu(x: Any) -> Array:
+def selu(x: ArrayLike) -> Array:
     """Scaled exponential linear unit, ``scale * elu(x, alpha)``.
 
     The two constants preserve mean 0 and variance 1 of activations through layers (Klambauer et
@@ -179,7 +180,7 @@ def selu(x: Any) -> Array:
 
 
 @elementwise
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """``x`` where nonnegative, else ``negative_slope * x`` (Maas et al., 2013).
 
     Args:

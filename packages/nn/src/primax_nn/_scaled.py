@@ -14,6 +14,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_vjp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import check_arrays, compiled
 
 _NARROW: Final = (
@@ -59,7 +60,11 @@ def _spread(x: Any, scales: Any) -> Any:
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: Any,
+    rhs_scales: Any,
+    preferred_element_type: DTypeLike = np.float32,
 ) -> Array:
     """Batched products ``lhs @ rhs^T`` of matrices whose rows have a scale for each block.
 
@@ -300,9 +305,13 @@ def _checked_numbers(numbers: Any, x: Any, y: Any) -> Any:
 
 
 def scaled_dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_type: Any = np.float32,
-    configs: Sequence[BlockScaleConfig] | None = None, implementation: str | None = None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: Any,
+    preferred_element_type: DTypeLike = np.float32,
+    configs: Sequence[BlockScaleConfig] | None = None,
+    implementation: str | None = None,
+) -> Array:
     """A general dot product whose operands are first quantized in blocks with scales.
 
     The backward pass also multiplies quantized operands, with cotangents in the format of the

@@ -15,6 +15,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, runtime
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 from primax_numpy import random
 from primax_numpy.declaring import axes_of, compiled
 
@@ -55,7 +56,9 @@ def _is_complex(dtype: Any) -> bool:
 # Constants
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    key: ArrayLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """Zeros; the key is unused.
 
     >>> zeros(None, (2,)).tolist()
@@ -66,14 +69,16 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return pnp.zeros(_shape_of(shape), _dtype_of(dtype, None))
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    key: ArrayLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """Ones; the key is unused."""
     if out_sharding is not None:
         return runtime.with_out_sharding(ones, out_sharding, key, shape, dtype)
     return pnp.ones(_shape_of(shape), _dtype_of(dtype, None))
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with a constant value.
 
     Args:
@@ -154,7 +159,7 @@ def _root(value: Any, dtype: Any) -> Any:
     return np.sqrt(x).astype(dtype) if isinstance(x, np.generic) else lax.sqrt(x)
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with uniform samples in ``[0, scale)``.
 
     Args:
@@ -176,7 +181,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with normal samples of mean 0.
 
     Args:
@@ -201,7 +206,7 @@ def _check_inexact(name: str, dtype: Any) -> None:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0
+    stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
     """An initializer with truncated normal samples of mean 0.
 
@@ -250,8 +255,8 @@ def _fans(shape: tuple[int, ...], in_axis: Any, out_axis: Any, batch_axis: Any) 
 
 
 def variance_scaling(
-    scale: Any, mode: str, distribution: str, in_axis: _Axes = -2, out_axis: _Axes = -1,
-    batch_axis: _Axes = (), dtype: Any = None,
+    scale: ArrayLike, mode: str, distribution: str, in_axis: _Axes = -2, out_axis: _Axes = -1,
+    batch_axis: _Axes = (), dtype: DTypeLike | None = None,
 ) -> Initializer:  # fmt: skip
     """An initializer with random samples of variance ``scale / n``, which preserves the variance
     of activations, or of gradients, through layers.
@@ -322,7 +327,10 @@ def _of_variance(key: Any, variance: Any, distribution: str, shape: Any, dtype: 
 
 
 def glorot_uniform(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Uniform samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010).
 
@@ -332,7 +340,10 @@ def glorot_uniform(
 
 
 def glorot_normal(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Truncated normal samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010)."""
     return variance_scaling(
@@ -341,28 +352,40 @@ def glorot_normal(
 
 
 def lecun_uniform(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Uniform samples of variance ``1 / fan_in`` (LeCun et al., 1998)."""
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Truncated normal samples of variance ``1 / fan_in`` (LeCun et al., 1998)."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Uniform samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(
-    in_axis: _Axes = -2, out_axis: _Axes = -1, batch_axis: _Axes = (), dtype: Any = None
+    in_axis: _Axes = -2,
+    out_axis: _Axes = -1,
+    batch_axis: _Axes = (),
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Truncated normal samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
@@ -377,7 +400,9 @@ kaiming_normal: Final = he_normal
 # Orthogonal matrices
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer with random matrices with orthogonal columns (Saxe et al., 2014).
 
     Args:
@@ -419,7 +444,9 @@ def _orthogonal(key, factor, *, shape, axis, dtype):
     return pnp.moveaxis(lax.reshape(matrix, (*others, columns)), -1, axis)
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """An initializer with convolution kernels that are orthogonal at the centre, and 0 elsewhere
     (Xiao et al., 2018).
 

@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._creation import asarray
@@ -34,17 +35,17 @@ def operate(name: str, op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 # Quotients and remainders
 
 
-def divide(x1: Any, x2: Any, /) -> Array:
+def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 / x2``; integers become floats."""
     return operate("divide", operator.truediv, x1, x2)
 
 
-def true_divide(x1: Any, x2: Any, /) -> Array:
+def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 / x2``; integers become floats."""
     return operate("true_divide", operator.truediv, x1, x2)
 
 
-def floor_divide(x1: Any, x2: Any, /) -> Array:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 // x2``: quotients rounded toward minus infinity; the derivative is zero.
 
     Raises:
@@ -53,7 +54,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     return operate("floor_divide", operator.floordiv, x1, x2)
 
 
-def remainder(x1: Any, x2: Any, /) -> Array:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``.
 
     NaN for floats modulo 0, and 0 for integers modulo 0.
@@ -64,13 +65,13 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     return operate("remainder", operator.mod, x1, x2)
 
 
-def mod(x1: Any, x2: Any, /) -> Array:
+def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``."""
     return operate("mod", operator.mod, x1, x2)
 
 
 @elementwise
-def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Pairs of floor quotient and remainder, as Python's ``divmod`` returns them.
 
     For infinite operands the quotient may differ from :func:`floor_divide`.
@@ -83,7 +84,7 @@ def _no_bool(dtype: Any, weak_type: bool) -> tuple[Any, bool]:
 
 
 @elementwise
-def fmod(x1: Any, x2: Any, /) -> Array:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Remainder of division rounded toward zero, with the sign of ``x1``.
 
     NaN for floats modulo 0, and 0 for integers modulo 0.
@@ -100,7 +101,7 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 # Powers
 
 
-def power(x1: Any, x2: Any, /) -> Array:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 ** x2``.
 
     Integer bases with integer exponents give integers, which wrap on overflow. A concrete integer
@@ -112,19 +113,19 @@ def power(x1: Any, x2: Any, /) -> Array:
     return operate("power", operator.pow, x1, x2)
 
 
-def pow(x1: Any, x2: Any, /) -> Array:
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 ** x2``; an alias of :func:`power`."""
     return operate("pow", operator.pow, x1, x2)
 
 
 @elementwise
-def float_power(x: Any, y: Any, /) -> Array:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x ** y`` computed in floating point, also for integers."""
     return lax.pow(*inexact_pair("float_power", x, y))
 
 
 @elementwise
-def square(x: Any, /) -> Array:
+def square(x: ArrayLike, /) -> Array:
     """``x * x``; booleans count as integers."""
     if typeof(x).dtype == np.bool_:
         x = lax.convert_element_type(x, np.int32)
@@ -132,7 +133,7 @@ def square(x: Any, /) -> Array:
 
 
 @elementwise
-def reciprocal(x: Any, /) -> Array:
+def reciprocal(x: ArrayLike, /) -> Array:
     """``1 / x``; integers become floats."""
     return lax.integer_pow(as_inexact(x), -1)
 
@@ -141,7 +142,7 @@ def reciprocal(x: Any, /) -> Array:
 
 
 @elementwise
-def abs(x: Any, /) -> Array:
+def abs(x: ArrayLike, /) -> Array:
     """Absolute value of each element; real for complex ones.
 
     The derivative at 0 is 1. The smallest integer has no positive counterpart and is returned
@@ -157,19 +158,19 @@ absolute = abs
 
 
 @elementwise
-def fabs(x: Any, /) -> Array:
+def fabs(x: ArrayLike, /) -> Array:
     """Absolute value of each element as a float. Complex numbers raise an error."""
     return lax.abs(as_real("fabs", x))
 
 
 @elementwise
-def positive(x: Any, /) -> Array:
+def positive(x: ArrayLike, /) -> Array:
     """The elements unchanged."""
     return x
 
 
 @elementwise
-def sign(x: Any, /) -> Array:
+def sign(x: ArrayLike, /) -> Array:
     """Sign of each element: -1, 0 or 1, NaN for NaN; ``x / abs(x)`` for complex numbers."""
     out = lax.sign(x)
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
@@ -203,7 +204,7 @@ def _euclid(x: Any, y: Any) -> Any:
 
 
 @elementwise
-def gcd(x1: Any, x2: Any) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Greatest common divisors of integers: nonnegative, and 0 only if both operands are 0.
 
     Raises:
@@ -216,7 +217,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 
 @elementwise
-def lcm(x1: Any, x2: Any) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Least common multiples of integers: nonnegative, and 0 if an operand is 0.
 
     Raises:

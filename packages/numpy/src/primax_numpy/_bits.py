@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._arithmetic import operate
 from ._checks import check_arrays, one_axis
@@ -17,7 +18,7 @@ from ._functions import compiled, elementwise
 
 
 @elementwise
-def invert(x: Any, /) -> Array:
+def invert(x: ArrayLike, /) -> Array:
     """Each element with all bits flipped; logical negation for booleans."""
     return lax.bitwise_not(x)
 
@@ -26,12 +27,12 @@ bitwise_not = invert
 bitwise_invert = invert
 
 
-def left_shift(x: Any, y: Any, /) -> Array:
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x << y``: bits shifted to higher positions; 0 if ``y`` is negative or too large."""
     return operate("left_shift", operator.lshift, x, y)
 
 
-def right_shift(x1: Any, x2: Any, /) -> Array:
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 >> x2``: bits shifted to lower positions; an arithmetic shift for signed integers."""
     return operate("right_shift", operator.rshift, x1, x2)
 
@@ -45,7 +46,7 @@ def _whole(dtype: Any) -> bool:
 
 
 @elementwise
-def bitwise_count(x: Any, /) -> Array:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """Number of bits that are set in the absolute value of each element, as ``uint8``."""
     dtype = typeof(x).dtype
     if not _whole(dtype):
@@ -81,7 +82,7 @@ def _packbits(a, *, axis, bitorder):
     return lax.reduce_or(lax.shift_left(lax.reshape(padded, groups), place), (axis + 1,))
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Nonzero flags of eight elements packed into the bits of one ``uint8``.
 
     Args:
@@ -125,7 +126,7 @@ def _unpackbits(a, *, axis, count, bitorder):
 
 
 def unpackbits(
-    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
     """The bits of ``uint8`` elements as an array of 0 and 1.
 

@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, one_call, promoted
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import check_arrays
 from ._functions import compiled
@@ -18,8 +19,8 @@ _MODES = ("full", "same", "valid")
 
 @one_call("mode")
 def convolve(
-    a: Any, v: Any, mode: str = "full", *, precision: Any = None,
-    preferred_element_type: Any = None,
+    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Discrete convolution of two vectors: sums of ``a[k] * v[i - k]``. Integers become floats.
 
@@ -41,8 +42,8 @@ def convolve(
 
 @one_call("mode")
 def correlate(
-    a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
-    preferred_element_type: Any = None,
+    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Cross-correlation of two vectors: sums of ``a[i + k] * conj(v[k])``; see :func:`convolve`.
 

@@ -12,6 +12,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._functions import compiled, trim_none
@@ -43,9 +44,13 @@ def _bincount(x, weights=None, *, length, dtype):
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Number of occurrences of each integer ``0, 1, 2, ...`` in a vector.
 
     Args:

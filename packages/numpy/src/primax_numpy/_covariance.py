@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, is_operand, one_call, promoted
 from primax_core.extend.dimensions import is_static
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import axes_of, check_arrays, dtype_argument
 from ._functions import compiled, trim_none
@@ -48,7 +50,11 @@ def _weighted(a, weights, *, axes, dims, keepdims, returned):
 
 @one_call("axis", "returned", "keepdims")
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
 ) -> Any:
     """Weighted mean over axes; NaN or infinite where the weights sum to zero.
 
@@ -208,9 +214,15 @@ def _check_weights(argument: str, weights: Any, n: int) -> None:
 
 @one_call("rowvar", "bias", "ddof")
 def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
-    fweights: Any = None, aweights: Any = None, dtype: Any = None,
-) -> Array:  # fmt: skip
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Covariance matrix of variables, each a row of observations.
 
     Args:
@@ -266,7 +278,9 @@ def _to_unit(x: Any) -> Any:
 
 
 @one_call("rowvar")
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """Correlation coefficients of variables, in ``[-1, 1]``; arguments as :func:`cov`.
 
     >>> corrcoef(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()

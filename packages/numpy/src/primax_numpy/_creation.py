@@ -22,6 +22,7 @@ from primax_core.extend import (
 )
 from primax_core.extend.dimensions import Dimension
 from primax_core.extend.elementwise import argument_type
+from primax_core.typing import DTypeLike
 
 from ._checks import check_arrays, converted, converts_itself, dtype_argument
 from ._functions import compiled
@@ -33,7 +34,7 @@ _FLOATS: Final = frozenset((float,))
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
+    a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None,
     device: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """An array of the same values; an array is returned unchanged.
@@ -289,9 +290,15 @@ def _stacked(*rows, dtype):
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool = True, order: str | None = "K", ndmin: int = 0,
-    device: Any = None, out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    object: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """A new array of the values; arguments as :func:`asarray`.
 
     Args:
@@ -313,7 +320,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """The elements converted to another dtype; the array itself if it already has the dtype.
 
     Floats are converted to integers by truncation, clamped to the range of the dtype; NaN becomes

@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._functions import compiled
@@ -64,7 +65,9 @@ def _call(fun: Callable[..., Array], a: Any, axis: Any, dtype: Any, out: Any) ->
 
 
 @one_call("axis")
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Cumulative sum.
 
     Args:
@@ -81,13 +84,17 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @one_call("axis")
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Cumulative product; arguments as for :func:`cumsum`."""
     return _call(_cumprod, a, axis, dtype, out)
 
 
 @one_call("axis")
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Cumulative sum that treats NaN as 0; arguments as for :func:`cumsum`.
 
     >>> nancumsum(np.array([1.0, np.nan, 3.0])).tolist()
@@ -97,7 +104,9 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 @one_call("axis")
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """Cumulative product that treats NaN as 1; arguments as for :func:`cumsum`."""
     return _call(_nancumprod, a, axis, dtype, out)
 
@@ -141,7 +150,12 @@ def _cumulative(fun: Callable[..., Array], x: Any, axis: Any, dtype: Any, first:
 
 @one_call("axis", "include_initial")
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Array:
     """Cumulative sum along an axis.
 
@@ -163,7 +177,12 @@ def cumulative_sum(
 
 @one_call("axis", "include_initial")
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Array:
     """Cumulative product along an axis; the initial element is 1.
 

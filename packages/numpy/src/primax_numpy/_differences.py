@@ -12,6 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, any_number, cast, dtypes, inexact, one_call, promoted
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
@@ -52,7 +53,9 @@ def _diff(a, prepend=None, append=None, *, n, axis):
 
 
 @one_call("n", "axis")
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+) -> Array:
     """Differences of adjacent elements along an axis, ``n`` times; inequality for booleans.
 
     Args:
@@ -113,7 +116,7 @@ def _ediff1d(ary, to_end=None, to_begin=None):
 
 
 @one_call()
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of adjacent elements of the flattened array.
 
     Args:
@@ -219,7 +222,9 @@ def _gradient(f, *spacings, axes, edge_order, single):
 
 
 @one_call("axis")
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(
+    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+) -> Any:
     """Numerical derivatives of samples along axes, by second-order central differences.
 
     Args:
@@ -350,7 +355,9 @@ def _trapezoid_of_steps(y, dx, axis: int):
 
 
 @one_call("axis")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """Integral of samples along an axis by the trapezoidal rule.
 
     Args:

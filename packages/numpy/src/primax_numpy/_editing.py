@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def _insert(x, obj, values, *, axis):
     return rows_at(lax.concatenate([rows, x], axis), places, axis=axis)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """An array without leading and trailing zeros. The values must be concrete.
 
     Args:

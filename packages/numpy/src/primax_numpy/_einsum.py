@@ -14,6 +14,7 @@ from primax_core.extend import Array, cast, dtypes
 from primax_core.extend.dimensions import typical_size
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import DTypeLike
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled
@@ -30,7 +31,7 @@ class _Step(NamedTuple):
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
-    precision: Any = None, preferred_element_type: Any = None,
+    precision: lax.PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Any] = lax.dot_general, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Sum of products over labelled axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.

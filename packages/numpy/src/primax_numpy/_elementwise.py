@@ -8,6 +8,7 @@ from typing import Any
 from primax_core import lax
 from primax_core.extend import Array, any_number, library_function, promoted
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._creation import asarray
@@ -27,7 +28,7 @@ def _clip(arr, low, high):
     return arr if high is None else minimum(arr, high)
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
     """Elements clamped to ``[min, max]``; where ``min > max`` the result is ``max``.
 
     Raises:
@@ -55,7 +56,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
 
 
 @elementwise
-def fmax(x1: Any, x2: Any) -> Array:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise maximum that ignores NaN: NaN only if both elements are."""
     x, y = broadcast_together(*pair("fmax", x1, x2))
     second: Any = x <= y
@@ -63,7 +64,7 @@ def fmax(x1: Any, x2: Any) -> Array:
 
 
 @elementwise
-def fmin(x1: Any, x2: Any) -> Array:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise minimum that ignores NaN: NaN only if both elements are."""
     x, y = broadcast_together(*pair("fmin", x1, x2))
     second: Any = x >= y
@@ -94,9 +95,14 @@ _select.__name__ = "where"
 
 
 def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
-    fill_value: Any = None,
-) -> Any:  # fmt: skip
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
     """Elements of ``x`` where the condition is true, else of ``y``, broadcast together.
 
     With the condition alone, the indices of true elements, as for :func:`nonzero`.

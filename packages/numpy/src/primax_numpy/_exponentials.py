@@ -7,43 +7,44 @@ from typing import Any
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 
 from ._functions import elementwise
 from ._promotion import as_inexact, as_real, check_not_complex, is_complex
 
 
 @elementwise
-def exp(x: Any, /) -> Array:
+def exp(x: ArrayLike, /) -> Array:
     """Exponential of each element; integers become floats."""
     return lax.exp(as_inexact(x))
 
 
 @elementwise
-def exp2(x: Any, /) -> Array:
+def exp2(x: ArrayLike, /) -> Array:
     """2 to the power of each element; integers become floats."""
     return lax.exp2(as_inexact(x))
 
 
 @elementwise
-def expm1(x: Any, /) -> Array:
+def expm1(x: ArrayLike, /) -> Array:
     """``exp(x) - 1`` of each element, accurate near zero; integers become floats."""
     return lax.expm1(as_inexact(x))
 
 
 @elementwise
-def log(x: Any, /) -> Array:
+def log(x: ArrayLike, /) -> Array:
     """Natural logarithm of each element, NaN for negative floats; integers become floats."""
     return lax.log(as_inexact(x))
 
 
 @elementwise
-def log2(x: Any, /) -> Array:
+def log2(x: ArrayLike, /) -> Array:
     """Logarithm to base 2 of each element, NaN for negative floats; integers become floats."""
     return lax.log2(as_inexact(x))
 
 
 @elementwise
-def log10(x: Any, /) -> Array:
+def log10(x: ArrayLike, /) -> Array:
     """Logarithm to base 10 of each element, NaN for negative floats; integers become floats."""
     x = as_inexact(x)
     natural: Any = lax.log(x)
@@ -56,13 +57,13 @@ def log10(x: Any, /) -> Array:
 
 
 @elementwise
-def log1p(x: Any, /) -> Array:
+def log1p(x: ArrayLike, /) -> Array:
     """``log(1 + x)`` of each element, accurate near zero; integers become floats."""
     return lax.log1p(as_inexact(x))
 
 
 @elementwise
-def sqrt(x: Any, /) -> Array:
+def sqrt(x: ArrayLike, /) -> Array:
     """Square root of each element, NaN for negative floats; integers become floats.
 
     The root of a complex number has a nonnegative real part.
@@ -71,13 +72,13 @@ def sqrt(x: Any, /) -> Array:
 
 
 @elementwise
-def cbrt(x: Any, /) -> Array:
+def cbrt(x: ArrayLike, /) -> Array:
     """Real cube root of each element; integers become floats. Complex numbers raise an error."""
     return lax.cbrt(as_real("cbrt", x))
 
 
 @elementwise
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """Modified Bessel function of the first kind and order 0 of each element.
 
     Raises:

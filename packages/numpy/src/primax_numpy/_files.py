@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import dlpack
 from primax_core.extend import Array, dtypes
+from primax_core.typing import DTypeLike
 
 from ._creation import asarray
 
@@ -23,7 +24,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return dlpack.from_dlpack(x, device=device, copy=copy)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the numbers stored in a buffer.
 
     Args:
@@ -36,7 +37,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromfile(
-    file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0
+    file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
     """An array of the numbers in a file. The file is read when the function is called (traced).
 
@@ -51,7 +52,7 @@ def fromfile(
     return asarray(np.fromfile(file, dtype=dtype, count=count, sep=sep, offset=offset))
 
 
-def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
+def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """An array of the numbers that an iterator yields. The iterator runs when the function is
     called.
 
@@ -65,7 +66,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
     return asarray(np.fromiter(iter, dtype=_host_dtype(dtype), count=count))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """An array of the numbers in a string.
 
     Args:

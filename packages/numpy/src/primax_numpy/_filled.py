@@ -11,6 +11,7 @@ from primax_core.extend import Array, dtypes, is_operand
 from primax_core.extend.dimensions import index
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from ._checks import check_arrays, converted, dtype_argument
 from ._creation import asarray, placed
@@ -32,7 +33,13 @@ def shape_argument(shape: Any) -> tuple[Any, ...]:
     )
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of zeros, of the default float dtype unless ``dtype`` is specified.
 
     Args:
@@ -49,7 +56,13 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return placed(lax.full(shape_argument(shape), 0, dtype_), device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of ones; arguments as for :func:`zeros`."""
     if out_sharding is not None:
         return with_out_sharding(ones, out_sharding, shape, dtype, device=device)
@@ -57,7 +70,13 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return placed(lax.full(shape_argument(shape), 1, dtype_), device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """An array of unspecified values (they are zeros); arguments as for :func:`zeros`."""
     if out_sharding is not None:
         return with_out_sharding(empty, out_sharding, shape, dtype, device=device)
@@ -66,7 +85,12 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of one value.
 
@@ -96,7 +120,12 @@ def _spread(value: Array, shape: tuple[int, ...]) -> Array:
 
 
 def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Zeros with the shape and dtype of another array.
 
@@ -110,7 +139,12 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Ones with the shape and dtype of another array; arguments as for :func:`zeros_like`."""
     if out_sharding is not None:
@@ -119,16 +153,25 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+    prototype: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
 ) -> Array:
     """An array of unspecified values with the shape and dtype of another."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+    a: Any,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """An array filled with one value, with the shape and dtype of another.
 
     Args:
@@ -164,7 +207,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
 
 
 def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None
+    N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None, *, device: Any = None
 ) -> Array:  # fmt: skip
     """Ones on a diagonal, zeros elsewhere.
 
@@ -180,12 +223,12 @@ def eye(
     return placed(_eye(_diagonal(k), shape=_matrix_shape("eye", N, M), dtype=dtype_), device)
 
 
-def identity(n: Any, dtype: Any = None) -> Array:
+def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones on and below a diagonal, zeros above it; arguments as for :func:`eye`."""
     dtype_ = dtype_argument(dtype, "tri") or _FLOAT()
     return _tri(_diagonal(k), shape=_matrix_shape("tri", N, M), dtype=dtype_)

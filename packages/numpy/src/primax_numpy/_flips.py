@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,27 +11,28 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dimensions, dtypes, one_call, state
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import axes_of, check_arrays, converted, one_axis, several_axes
 from ._functions import compiled
 
 
 @one_call("axis")
-def flip(m: Any, axis: Any = None) -> Array:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The elements in reversed order along some axes, all by default."""
     check_arrays("flip", m)
     return lax.rev(converted(m), axes_of(axis, typeof(m).ndim))
 
 
 @one_call()
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayLike) -> Array:
     """The elements in reversed order along the second axis."""
     check_arrays("fliplr", m)
     return lax.rev(converted(m), (one_axis(1, typeof(m).ndim),))
 
 
 @one_call()
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayLike) -> Array:
     """The elements in reversed order along the first axis."""
     check_arrays("flipud", m)
     n = typeof(m).ndim
@@ -40,7 +42,7 @@ def flipud(m: Any) -> Array:
 
 
 @one_call("k", "axes")
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
+def rot90(m: ArrayLike, k: int = 1, axes: int | Sequence[int] | None = (0, 1)) -> Array:
     """An array rotated by multiples of 90 degrees.
 
     Args:
@@ -68,7 +70,7 @@ def _rot90(m, *, k, axes):
     return lax.rev(lax.transpose(m, tuple(order)), (axes[1],))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements shifted cyclically along axes.
 
     Args:

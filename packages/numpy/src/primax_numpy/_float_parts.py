@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, library_function, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled, elementwise
@@ -31,7 +32,7 @@ def sign_bits(x: Any) -> Any:
 
 
 @elementwise
-def signbit(x: Any, /) -> Array:
+def signbit(x: ArrayLike, /) -> Array:
     """True where the sign bit of an element is set: negative numbers, -0.0, and negative NaN.
 
     Raises:
@@ -42,7 +43,7 @@ def signbit(x: Any, /) -> Array:
 
 
 @elementwise
-def copysign(x1: Any, x2: Any, /) -> Array:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Magnitudes of ``x1`` with the signs of ``x2``; integers become floats."""
     x, y = real_pair("copysign", x1, x2)
     size = lax.abs(x)
@@ -56,13 +57,13 @@ def _chosen(condition: Any, x: Any, y: Any, shape: tuple[int, ...]) -> Any:
 
 
 @elementwise
-def nextafter(x: Any, y: Any, /) -> Array:
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next float after each element of ``x`` toward ``y``; integers become floats."""
     return lax.nextafter(*real_pair("nextafter", x, y))
 
 
 @elementwise
-def heaviside(x1: Any, x2: Any, /) -> Array:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, NaN for NaN.
 
     >>> heaviside(np.array([-2.0, 0.0, 2.0], np.float32), 0.5).tolist()
@@ -113,7 +114,7 @@ def _scaled(x: Any, exponent: Any) -> Any:
 
 
 @elementwise
-def ldexp(x1: Any, x2: Any, /) -> Array:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 * 2**x2`` for integers ``x2``, exact unless the result overflows or underflows.
 
     Raises:
@@ -145,7 +146,7 @@ def _bounds(exponent: Any) -> tuple[Any, Any, Any]:
 
 
 @elementwise
-def frexp(x: Any, /) -> tuple[Array, Array]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissas in ``[1/2, 1)`` by magnitude, and exponents of 2, such that ``m * 2**e == x``.
 
     0, infinities and NaN are returned as mantissas. Integers become floats.
@@ -166,7 +167,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 
 @elementwise
-def spacing(x: Any, /) -> Array:
+def spacing(x: ArrayLike, /) -> Array:
     """Distance from each element to the next float away from zero, with the sign of the element.
 
     NaN for infinities and NaN. Complex numbers and floats of 8 bits raise an error.
@@ -202,7 +203,7 @@ def _modf(x):
 
 
 @one_call()
-def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """Fractional and integral part of each element, both with its sign; integers become floats.
 
     >>> modf(np.float32(-2.5))
@@ -246,7 +247,11 @@ def _plain(value: Any) -> bool:
 
 @one_call("copy")
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
 ) -> Array:
     """Elements with NaN and infinities replaced by finite numbers, also in complex parts.
 

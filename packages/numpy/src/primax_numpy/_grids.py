@@ -11,6 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import DTypeLike
 
 from ._checks import check_arrays, dtype_argument
 from ._creation import asarray
@@ -63,7 +64,7 @@ def _open_or_full(xs: list[Any], axes: list[int], sparse: bool) -> list[Any]:
     return [lax.broadcast_in_dim(x, s, (axis,)) for x, s, axis in zip(xs, shapes, axes)]
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The coordinates of every element of an array of a given shape.
 
     Args:

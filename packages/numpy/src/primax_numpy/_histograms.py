@@ -12,6 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, is_operand
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._counting import counts_at
@@ -183,7 +184,9 @@ def _dtype_for(*arrays: Any) -> Any:
     return float_of(dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))[0])
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+def histogram_bin_edges(
+    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+) -> Array:
     """The bin edges of :func:`histogram`, with the same arguments.
 
     >>> histogram_bin_edges(np.array([1.0, 3.0]), bins=2).tolist()
@@ -204,9 +207,13 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None,
+    a: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
     out_sharding: Any = None,
-) -> tuple[Array, Array]:  # fmt: skip
+) -> tuple[Array, Array]:
     """Number of elements in each bin.
 
     A bin includes its left edge, the last one both edges. Elements outside all bins are ignored.
@@ -284,7 +291,7 @@ def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, de
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+    sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:  # fmt: skip
     """Number of points in each bin of a grid.
@@ -354,7 +361,7 @@ def _pairs(x, y):
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Number of points of a plane in each bin of a grid.

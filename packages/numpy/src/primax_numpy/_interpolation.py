@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
@@ -66,7 +67,12 @@ def _outside(
 
 
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Any = None,
+    right: Any = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """Values of the piecewise linear function through data points.
 
@@ -142,7 +148,9 @@ def _unwrap(p, discont=None, *, axis, period):
 
 
 @one_call("axis")
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
+def unwrap(
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: float = 2 * math.pi
+) -> Array:
     """Angles shifted by multiples of the period, so that adjacent ones differ by at most half of
     it.
 

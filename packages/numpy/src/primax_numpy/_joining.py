@@ -13,6 +13,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._creation import asarray
@@ -32,7 +33,7 @@ def _alike(arrays: Sequence[Any], dtype: Any) -> list[Any]:
     return [cast(x, a, joint, weak) for x, a in zip(arrays, avals)]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along an axis (flattened first for ``None``).
 
     Args:
@@ -53,7 +54,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape joined along a new axis.
 
     Raises:
@@ -114,17 +115,17 @@ _concatenation: Final = FastPath(_concatenate)
 _stacking: Final = FastPath(_stack)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the second axis; vectors and numbers along the first."""
     return _side_by_side("hstack", tup, dtype, atleast_1d, 1)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the first axis; vectors are rows."""
     return _side_by_side("vstack", tup, dtype, atleast_2d, 0)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the third axis; vectors and matrices are expanded to three axes first."""
     return _side_by_side("dstack", tup, dtype, atleast_3d, 2)
 
@@ -158,7 +159,7 @@ def _as_column(x):
 
 
 @one_call("axis")
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with values appended along an axis (both flattened for ``None``)."""
     check_arrays("append", arr, values)
     return concatenate([arr, values], axis) if axis is not None else _append(arr, values)
@@ -222,7 +223,7 @@ def _laid(arrays, depth: int, rank: int, leaves):
 # Repeating
 
 
-def tile(A: Any, reps: Any) -> Array:
+def tile(A: Any, reps: ShapeLike) -> Array:
     """An array repeated along its axes.
 
     Args:
@@ -249,7 +250,7 @@ def _tile(a, *, reps):
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
+    a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Elements, or rows along an axis, repeated consecutively.

@@ -12,6 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, one_call
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._arithmetic import operate
 from ._checks import check_arrays, check_out
@@ -22,32 +23,32 @@ from ._promotion import broadcast_together, check_not_complex, is_complex, pair
 # Comparisons
 
 
-def equal(x: Any, y: Any, /) -> Array:
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x == y`` elementwise."""
     return operate("equal", operator.eq, x, y)
 
 
-def not_equal(x: Any, y: Any, /) -> Array:
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x != y`` elementwise."""
     return operate("not_equal", operator.ne, x, y)
 
 
-def less(x: Any, y: Any, /) -> Array:
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x < y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("less", operator.lt, x, y)
 
 
-def less_equal(x: Any, y: Any, /) -> Array:
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x <= y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("less_equal", operator.le, x, y)
 
 
-def greater(x: Any, y: Any, /) -> Array:
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x > y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("greater", operator.gt, x, y)
 
 
-def greater_equal(x: Any, y: Any, /) -> Array:
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x >= y`` elementwise; complex numbers are ordered lexicographically."""
     return operate("greater_equal", operator.ge, x, y)
 
@@ -58,7 +59,7 @@ def truth(x: Any) -> Any:
 
 
 @elementwise
-def logical_not(x: Any, /) -> Array:
+def logical_not(x: ArrayLike, /) -> Array:
     """True where an element is zero or ``False``."""
     return lax.bitwise_not(truth(x))
 
@@ -67,7 +68,7 @@ def logical_not(x: Any, /) -> Array:
 
 
 @elementwise
-def isnan(x: Any, /) -> Array:
+def isnan(x: ArrayLike, /) -> Array:
     """True where an element, or a part of a complex one, is NaN."""
     return lax.ne(x, x)
 
@@ -79,7 +80,7 @@ def _finite(x: Any) -> Any:
 
 
 @elementwise
-def isfinite(x: Any, /) -> Array:
+def isfinite(x: ArrayLike, /) -> Array:
     """True where an element is neither infinite nor NaN."""
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         return lax.full_like(x, True, np.dtype(np.bool_))
@@ -91,7 +92,7 @@ def _is_infinite(x: Any) -> Any:
 
 
 @elementwise
-def isinf(x: Any, /) -> Array:
+def isinf(x: ArrayLike, /) -> Array:
     """True where an element, or a part of a complex one, is infinite."""
     if is_complex(x):
         infinite = lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
@@ -110,7 +111,7 @@ def _is_signed_infinity(x, *, infinity):
 
 
 @one_call()
-def isposinf(x: Any, /, out: None = None) -> Array:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """True where an element is positive infinity. Complex numbers raise an error."""
     check_arrays("isposinf", x)
     check_out("isposinf", out)
@@ -119,7 +120,7 @@ def isposinf(x: Any, /, out: None = None) -> Array:
 
 
 @one_call()
-def isneginf(x: Any, /, out: None = None) -> Array:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """True where an element is negative infinity. Complex numbers raise an error."""
     check_arrays("isneginf", x)
     check_out("isneginf", out)
@@ -131,14 +132,14 @@ def isneginf(x: Any, /, out: None = None) -> Array:
 
 
 @elementwise
-def iscomplex(x: Any) -> Array:
+def iscomplex(x: ArrayLike) -> Array:
     """True where the imaginary part of an element is not zero."""
     part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
     return lax.ne(part, lax.full_like(part, 0))
 
 
 @elementwise
-def isreal(x: Any) -> Array:
+def isreal(x: ArrayLike) -> Array:
     """True where the imaginary part of an element is zero."""
     part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
     return lax.eq(part, lax.full_like(part, 0))
@@ -175,7 +176,7 @@ def imag(val: Any, /) -> Array:
 
 
 @elementwise
-def conj(x: Any, /) -> Array:
+def conj(x: ArrayLike, /) -> Array:
     """Complex conjugate of each element; real elements unchanged."""
     return lax.conj(x) if is_complex(x) else x
 
@@ -232,7 +233,9 @@ def _compare(
 
 
 @one_call("equal_nan")
-def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
+) -> Array:
     """True where ``abs(a - b) <= atol + rtol * abs(b)``.
 
     Args:
@@ -244,7 +247,7 @@ def isclose(a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: boo
 
 @one_call("equal_nan")
 def allclose(
-    a: Any, b: Any, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
     """True if all elements are close; arguments as for :func:`isclose`."""
     return _compare("allclose", _allclose, a, b, rtol, atol, equal_nan)
@@ -297,7 +300,7 @@ def isscalar(element: Any) -> bool:
     return hasattr(element, "dtype") and getattr(element, "ndim", None) == 0
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: ArrayLike) -> bool:
     """True if a value can be iterated over; arrays of rank 0 cannot."""
     try:
         iter(y)

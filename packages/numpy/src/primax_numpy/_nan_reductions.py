@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from . import _reductions as plain
 from ._checks import axes_of, check_arrays, check_out, dtype_argument
@@ -107,9 +109,13 @@ def _nan_extreme(fun, otherwise, a, axis, out, keepdims, initial, where) -> Arra
 
 @one_call("axis", "keepdims")
 def nanmax(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Maximum over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`max`.
 
     >>> float(nanmax(np.array([1.0, np.nan])))
@@ -120,9 +126,13 @@ def nanmax(
 
 @one_call("axis", "keepdims")
 def nanmin(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Minimum over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`max`."""
     return _nan_extreme(_nanmin, plain.min, a, axis, out, keepdims, initial, where)
 
@@ -168,9 +178,14 @@ def _nan_total(fun, otherwise, a, axis, dtype, out, keepdims, initial, where) ->
 
 @one_call("axis", "keepdims")
 def nansum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Sum over axes that ignores NaN. Arguments as for :func:`sum`.
 
     The derivative with respect to an element that is NaN is zero.
@@ -183,9 +198,14 @@ def nansum(
 
 @one_call("axis", "keepdims")
 def nanprod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Product over axes that ignores NaN. Arguments as for :func:`sum`."""
     return _nan_total(_nanprod, plain.prod, a, axis, dtype, out, keepdims, initial, where)
 
@@ -202,9 +222,13 @@ def _nanmean(a, where=None, *, axes, dtype, keepdims):
 
 @one_call("axis", "keepdims")
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """Mean over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`mean`.
 
     >>> float(nanmean(np.array([1.0, np.nan, 3.0])))
@@ -238,9 +262,15 @@ def _nanstd(a, less, where=None, centre=None, **static):
 
 @one_call("axis", "ddof", "keepdims")
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-    keepdims: bool = False, where: Any = None, mean: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """Variance over axes that ignores NaN. Arguments as for :func:`var`.
 
     >>> float(nanvar(np.array([1.0, np.nan, 3.0])))
@@ -255,9 +285,15 @@ def nanvar(
 
 @one_call("axis", "ddof", "keepdims")
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-    keepdims: bool = False, where: Any = None, mean: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """Standard deviation over axes that ignores NaN. Arguments as for :func:`var`."""
     static = check_variance("nanstd", a, axis, dtype, out, ddof, where, mean)
     if not is_inexact(typeof(a).dtype):
@@ -286,7 +322,7 @@ def _nanargmin(a, *, axis, keepdims):
 
 @one_call("axis", "keepdims")
 def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the maximum that ignores NaN; -1 if all elements are. See :func:`argmax`.
 
@@ -301,7 +337,7 @@ def nanargmax(
 
 @one_call("axis", "keepdims")
 def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the minimum that ignores NaN; -1 if all elements are. See :func:`argmax`."""
     check_arrays("nanargmin", a)

@@ -12,6 +12,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, any_number, dtypes, inexact, one_call, promoted
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._convolving import convolve
@@ -46,7 +47,7 @@ def _check_sum(name: str, a1: Any, a2: Any) -> None:
         raise TypeError(f"{name} does not accept booleans: convert them to integers first")
 
 
-def polyadd(a1: Any, a2: Any) -> Array:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Sum of two polynomials; the result has the length of the longer one.
 
     >>> polyadd(np.array([1, 2]), np.array([1, 0, 0])).tolist()
@@ -57,7 +58,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     return total
 
 
-def polysub(a1: Any, a2: Any) -> Array:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Difference of two polynomials; the result has the length of the longer one."""
     _check_sum("polysub", a1, a2)
     difference: Array = _sum_of(a1, a2, subtract=True)
@@ -76,7 +77,7 @@ def _trimmed(name: str, p: Any, keep: int = 1) -> Any:
     return lax.slice_in_dim(p, start, n) if start else p
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Product of two polynomials; integers become floats.
 
     Args:
@@ -119,7 +120,7 @@ def _polydiv(u, v):
     return quotient, rest
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(u: Any, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials; integers become floats.
 
     Args:
@@ -172,7 +173,7 @@ def _with_axis(name: str, p: Any) -> None:
 
 
 @one_call("m")
-def polyder(p: Any, m: int = 1) -> Array:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The ``m``-th derivative of a polynomial; integers become floats.
 
     >>> polyder(np.array([1.0, 2.0, 3.0])).tolist()
@@ -204,7 +205,7 @@ def _polyint(p, k, *, m):
 
 
 @one_call("m")
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     """The ``m``-fold antiderivative of a polynomial; integers become floats.
 
     Args:
@@ -245,7 +246,7 @@ def _polyval(p, x, *, unroll):
 
 
 @one_call()
-def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     """Values of a polynomial, by Horner's method.
 
     Args:

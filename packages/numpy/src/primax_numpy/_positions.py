@@ -14,6 +14,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, as_operand, dtypes
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from ._checks import check_arrays, check_out, converted, dtype_argument, one_axis
 from ._creation import asarray
@@ -23,7 +24,9 @@ from ._shapes import ravel
 from ._taking import check_range, modulo, positions_of, rows_at, truth
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> tuple[Array, ...]:
     """Indices of the nonzero elements, one array for each axis.
 
     Args:
@@ -118,7 +121,9 @@ def _type_of(fill: Any) -> Any:
     return typeof(fill).dtype if isinstance(fill, (float, complex)) else dtypes.default_int()
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Indices of the nonzero elements, one row for each; arguments as for :func:`nonzero`."""
     check_arrays("argwhere", a)
     if not typeof(a).ndim:
@@ -135,7 +140,9 @@ def _columns(*indices):
     return lax.concatenate([lax.expand_dims(p, (1,)) for p in indices], 1)
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Indices of the nonzero elements of the flattened array; arguments as for :func:`nonzero`."""
     check_arrays("flatnonzero", a)
     return _positions("flatnonzero", ravel(a), size, fill_value)[0]
@@ -224,7 +231,7 @@ def _compress(condition, x, fill_value, *, axis, size):
 
 def ravel_multi_index(
     multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Flat indices of multi-indices, which are given as an array for each axis.
 
@@ -288,7 +295,7 @@ def _ravel_multi_index(*parts, shape, mode, order, dtype):
     return out
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
     """Multi-indices, as an array for each axis, of flat indices.
 
     Args:

@@ -14,6 +14,7 @@ from primax_core.extend import Array, FastPath, any_number, dtypes, one_call, pr
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
 from ._functions import checked, compiled, elementwise
@@ -48,9 +49,13 @@ def _matmul(a, b, *, precision, preferred):
 
 
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Matrix product over the last two axes; the others broadcast. Vectors are rows or columns.
 
     Args:
@@ -128,9 +133,13 @@ def _scaled(a, b):
 
 
 def dot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Sum of products over the last axis of ``a`` and the second to last of ``b``; for scalars a
     product.
 
@@ -169,7 +178,13 @@ _dots: Final = FastPath(_contracted)
 
 
 @one_call()
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum of products over the last axes of both operands; for scalars a product.
 
     Raises:
@@ -186,7 +201,13 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @one_call()
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum of products of all elements, with ``a`` conjugated.
 
     Raises:
@@ -208,8 +229,8 @@ def _vdot(a, b, *, precision, preferred):
 
 
 def vecdot(
-    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-    preferred_element_type: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Sum of products along one axis, with the first operand conjugated; the other axes broadcast.
 
@@ -263,7 +284,7 @@ def _check_core(name: str, m: int, n: int, x1: Any, x2: Any) -> None:
 
 
 @checked(partial(_check_core, "matvec", 2, 1))
-def matvec(x1: Any, x2: Any, /) -> Array:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Product of matrices ``(..., n, k)`` and vectors ``(..., k)``.
 
     Raises:
@@ -274,7 +295,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 @checked(partial(_check_core, "vecmat", 1, 2))
-def vecmat(x1: Any, x2: Any, /) -> Array:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Product of vectors ``(..., k)``, conjugated, and matrices ``(..., k, m)``.
 
     Raises:
@@ -299,9 +320,14 @@ def _batched_product(
 
 
 def tensordot(
-    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: Any = 2,
+    *,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Sum of products over several axes of both operands.
 
     Args:
@@ -356,7 +382,7 @@ def _pair_of_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int
 
 
 @one_call()
-def outer(a: Any, b: Any, out: None = None) -> Array:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Products of all pairs of elements, shape ``(a.size, b.size)``."""
     check_arrays("outer", a, b)
     check_out("outer", out)
@@ -373,7 +399,7 @@ def _outer(a, b):
 
 
 @elementwise
-def kron(a: Any, b: Any) -> Array:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: blocks of ``b`` scaled by the elements of ``a``.
 
     >>> kron(np.int32([1, 10]), np.int32([1, 2]))
@@ -391,7 +417,12 @@ def kron(a: Any, b: Any) -> Array:
 
 
 def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
 ) -> Array:
     """Cross products of vectors with three components; the other axes broadcast.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from primax_core.extend import Array, FastPath, Tracer, dtypes, one_call, state
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
@@ -266,9 +267,16 @@ def _weight_dims(
 
 
 def quantile(
-    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
     """Quantiles of the elements over axes.
 
     Args:
@@ -298,10 +306,17 @@ def quantile(
 
 
 def percentile(
-    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """:func:`quantile` with ``q`` in ``[0, 100]``.
 
     Args:
@@ -324,9 +339,16 @@ def percentile(
 
 
 def nanquantile(
-    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
     """:func:`quantile` that ignores NaN; NaN if all elements are.
 
     >>> float(nanquantile(np.array([1.0, np.nan, 3.0]), 0.5))
@@ -336,9 +358,16 @@ def nanquantile(
 
 
 def nanpercentile(
-    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-    method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
     """:func:`percentile` that ignores NaN; NaN if all elements are."""
     return _call("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
@@ -363,9 +392,12 @@ def _median(a, *, axes, dtype, keepdims):
 
 @one_call("axis", "keepdims")
 def median(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """The median over axes: the middle element in order, or the mean of the middle two.
 
     Arguments as for :func:`quantile`; integers give floats, NaN gives NaN.
@@ -381,9 +413,12 @@ def median(
 
 @one_call("axis", "keepdims")
 def nanmedian(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
     keepdims: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """:func:`median` that ignores NaN; NaN if all elements are."""
     axes = _checked("nanmedian", a, 0.5, axis, out, overwrite_input)
     middle: Array = _quantile(

@@ -21,6 +21,7 @@ from primax_core.extend.dimensions import (
 )
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import DTypeLike
 
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import placed
@@ -116,7 +117,7 @@ def _of_host(value: np.ndarray, dtype: Any) -> Array:
 
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-    dtype: Any = None, axis: int = 0, *, device: Any = None,
+    dtype: DTypeLike | None = None, axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
@@ -240,7 +241,7 @@ def _axis_last(out, axis: int):
 
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-    dtype: Any = None, axis: int = 0,
+    dtype: DTypeLike | None = None, axis: int = 0,
 ) -> Array:  # fmt: skip
     """Powers of ``base`` with exponents evenly spaced from ``start`` to ``stop``.
 
@@ -265,7 +266,12 @@ def _logspace(start, stop, base, *, num, endpoint, computed, dtype, axis):
 
 
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Array:
     """``num`` numbers in geometric progression from ``start`` to ``stop``.
 

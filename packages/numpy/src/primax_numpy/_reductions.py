@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, FastPath, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import axes_of, check_arrays, check_out, dtype_argument, one_axis
 from ._functions import compiled, trim_none
@@ -80,9 +81,15 @@ _prod = _total_of("prod", lax.reduce_prod, lax.mul, lax.reduce_and, 1)
 
 
 def sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None, promote_integers: bool = True,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """Sum over axes.
 
     Args:
@@ -103,9 +110,15 @@ def sum(
 
 
 def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-    initial: Any = None, where: Any = None, promote_integers: bool = True,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """Product over axes; arguments as for :func:`sum`.
 
     >>> int(prod(np.array([2, 3, 4])))
@@ -170,9 +183,13 @@ _min = _extreme_of("min", lax.reduce_min, lax.min)
 
 
 def max(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Maximum over axes; NaN if an element is NaN.
 
     Complex numbers are ordered lexicographically. The derivative is divided equally among equal
@@ -192,33 +209,49 @@ def max(
 
 
 def min(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Minimum over axes; arguments as for :func:`max`."""
     return _extreme(_min, a, axis, out, keepdims, initial, where)
 
 
 def amax(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Alias of :func:`max`."""
     return _extreme(_max, a, axis, out, keepdims, initial, where)
 
 
 def amin(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Alias of :func:`min`."""
     return _extreme(_min, a, axis, out, keepdims, initial, where)
 
 
 def minmax(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
-) -> tuple[Array, Array]:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """Minimum and maximum over axes; arguments as for :func:`max`.
 
     >>> [int(x) for x in minmax(np.array([3, 1, 2]))]
@@ -237,7 +270,9 @@ def _ptp(a, *, axes, keepdims):
 
 
 @one_call("axis", "keepdims")
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None, keepdims: bool = False
+) -> Array:
     """Range (maximum minus minimum) over axes; integers may wrap.
 
     Raises:
@@ -293,7 +328,12 @@ def _truth(path: FastPath, a: Any, axis: Any, out: Any, keepdims: Any, where: An
 
 
 def all(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """True if all elements over axes are nonzero; true for empty reductions.
 
@@ -304,7 +344,12 @@ def all(
 
 
 def any(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """True if any element over axes is nonzero; false for empty reductions. See :func:`all`."""
     return _truth(_any, a, axis, out, keepdims, where)
@@ -317,7 +362,9 @@ def _count_nonzero(a, *, axes, keepdims):
 
 
 @one_call("axis", "keepdims")
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """Number of nonzero elements over axes; NaN is not zero.
 
     >>> int(count_nonzero(np.array([0.0, 2.0, np.nan])))
@@ -365,7 +412,7 @@ def call_for_place(fun: _Op, a: Any, axis: Any, out: Any, keepdims: Any) -> Arra
 
 @one_call("axis", "keepdims")
 def argmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the maximum: the first of equal elements; the first NaN counts as the maximum.
 
@@ -386,7 +433,7 @@ def argmax(
 
 @one_call("axis", "keepdims")
 def argmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the minimum, the first of equal elements; arguments as for :func:`argmax`."""
     return call_for_place(_argmin, a, axis, out, keepdims)

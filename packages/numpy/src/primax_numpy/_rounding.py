@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, check_out
 from ._creation import asarray
@@ -28,13 +29,13 @@ def _rounded(name: str, op: Callable[[Any], Any], x: Any) -> Any:
 
 
 @elementwise
-def floor(x: Any, /) -> Array:
+def floor(x: ArrayLike, /) -> Array:
     """Largest integer not above each element, in its dtype; the derivative is zero."""
     return _rounded("floor", lax.floor, x)
 
 
 @elementwise
-def ceil(x: Any, /) -> Array:
+def ceil(x: ArrayLike, /) -> Array:
     """Smallest integer not below each element, in its dtype; the derivative is zero."""
     return _rounded("ceil", lax.ceil, x)
 
@@ -45,13 +46,13 @@ def toward_zero(x: Any) -> Any:
 
 
 @elementwise
-def trunc(x: Any) -> Array:
+def trunc(x: ArrayLike) -> Array:
     """Each element truncated toward zero, in its dtype; the derivative is zero."""
     return _rounded("trunc", toward_zero, x)
 
 
 @elementwise
-def rint(x: Any, /) -> Array:
+def rint(x: ArrayLike, /) -> Array:
     """Nearest integer to each element, halves to even; integers become floats."""
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         x = as_inexact(x)
@@ -90,7 +91,7 @@ def _to_decimals(x: Any, decimals: int) -> Any:
 
 
 @one_call("decimals")
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Elements rounded to a number of decimals, halves to even.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, promoted
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._functions import compiled
@@ -40,7 +41,9 @@ def _joined(ar1, ar2):
     return lax.concatenate(_both("union1d", ar1, ar2), 0)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Sorted unique elements of the union of two arrays.
 
     Args:
@@ -116,8 +119,8 @@ def _common(ar1, ar2, *, assume_unique):
 
 
 def intersect1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
-    size: int | None = None, fill_value: Any = None,
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
+    size: int | None = None, fill_value: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
     """Sorted unique elements that are in both arrays.
 
@@ -156,8 +159,8 @@ def _only_first(ar1, ar2, *, assume_unique):
 
 
 def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-    fill_value: Any = None,
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """Sorted unique elements of the first array that are not in the second.
 
@@ -199,8 +202,8 @@ def _in_one(ar1, ar2, *, assume_unique):
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-    fill_value: Any = None,
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """Sorted unique elements that are in exactly one of two arrays.
 
@@ -248,7 +251,7 @@ def _isin(element, test_elements, *, invert, method):
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+    element: Any, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
     method: str = "auto",
 ) -> Array:  # fmt: skip
     """True where an element is in another array; NaN is never a member.

@@ -15,6 +15,7 @@ from primax_core.extend import Array, FastPath, Tracer, one_call
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, ShapeLike
 
 from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis, several_axes
 from ._creation import asarray
@@ -39,14 +40,19 @@ def ndim(a: Any) -> int:
     return len(_shape_of(a))
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size of an axis (the product for several axes)."""
     sizes = _shape_of(a)
     return math.prod([sizes[i] for i in axes_of(axis, len(sizes))])
 
 
 def reshape(
-    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+    a: ArrayLike,
+    shape: ShapeLike,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The same elements in another shape; one size may be -1, which is inferred.
 
@@ -160,7 +166,7 @@ def _untraced(d: Any) -> Any:
     return d
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements as a vector.
 
     Args:
@@ -173,7 +179,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return reshape(a, (typeof(a).size,), order, out_sharding=out_sharding)
 
 
-def resize(a: Any, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """The elements in another shape, repeated from the start as necessary.
 
     Args:
@@ -206,7 +212,7 @@ def _resize(a, *, shape):
 
 
 @one_call("axes")
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The array with permuted axes, reversed by default.
 
     Raises:
@@ -219,14 +225,14 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
 
 
 @one_call("axes")
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The array with permuted axes; see :func:`transpose`."""
     check_arrays("permute_dims", a)
     return transpose(a, axes)
 
 
 @one_call()
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with the last two axes swapped."""
     check_arrays("matrix_transpose", x)
     if typeof(x).ndim < 2:
@@ -237,7 +243,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @one_call("source", "destination")
-def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """The array with some axes moved to other positions; the other axes keep their order."""
     check_arrays("moveaxis", a)
     n = typeof(a).ndim
@@ -252,7 +258,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     return lax.transpose(converted(a), tuple(order))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """The array with one axis moved before another.
 
     Args:
@@ -268,7 +274,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 @one_call("axis1", "axis2")
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """The array with two axes swapped."""
     check_arrays("swapaxes", a)
     n = typeof(a).ndim
@@ -278,7 +284,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return lax.transpose(converted(a), tuple(order))
 
 
-def expand_dims(a: Any, axis: Any) -> Array:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int] | None) -> Array:
     """The array with new axes of size 1 at positions of the result."""
     check_arrays("expand_dims", a)
     positions = several_axes(axis)
@@ -286,7 +292,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
     return lax.expand_dims(converted(a), axes_of(tuple(positions), n))
 
 
-def squeeze(a: Any, axis: Any = None) -> Array:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The array without some axes of size 1, all of them by default.
 
     Raises:
@@ -337,7 +343,7 @@ def _raised(name: str, arys: tuple[Any, ...], places: Sequence[tuple[int, ...]])
 # Broadcasting
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
     """An array broadcast to a shape.
 
     Raises:

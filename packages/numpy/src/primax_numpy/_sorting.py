@@ -12,6 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, one_call
 from primax_core.extend.dimensions import decided
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import asarray
@@ -77,9 +78,14 @@ def one_axis_of(axis: Any, ndim: int) -> int:
 
 @one_call("axis", "stable", "descending")
 def sort(
-    a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
     descending: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """Sorted elements along an axis.
 
     NaN sorts last, or first if ``descending``; zeros of both signs are equal; complex numbers are
@@ -106,9 +112,15 @@ def sort(
 
 @one_call("axis", "stable", "descending")
 def argsort(
-    a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-    descending: bool = False, dtype: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Indices that sort the elements along an axis; arguments as for :func:`sort`.
 
     Args:
@@ -248,7 +260,7 @@ def _sort_complex(a):
 
 
 @one_call()
-def sort_complex(a: Any) -> Array:
+def sort_complex(a: ArrayLike) -> Array:
     """The elements as complex numbers, sorted along the last axis."""
     check_arrays("sort_complex", a)
     one_axis_of(-1, typeof(a).ndim)
@@ -286,7 +298,7 @@ def _falling_key(x: Any) -> Any:
 
 
 def top_k(
-    a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
 ) -> tuple[Array, Array]:
     """The ``k`` largest or smallest elements along an axis, and their indices.
 

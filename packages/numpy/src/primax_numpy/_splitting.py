@@ -11,6 +11,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer
 from primax_core.extend.dimensions import as_size, is_static, slice_bounds
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled
@@ -115,7 +116,7 @@ def _slices(x, *, bounds, axis):
     return tuple([lax.slice_in_dim(x, a, b, axis=axis) for a, b in bounds])
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis, without the axis."""
     check_arrays("unstack", x)
     at = one_axis(axis, typeof(x).ndim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, FastPath, dtypes, is_operand
 from primax_core.extend.dimensions import size_as
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import axes_of, check_arrays, check_out, dtype_argument
 from ._functions import compiled, trim_none
@@ -66,9 +68,14 @@ _mean: Final = FastPath(_mean_of)
 
 
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-    where: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Arithmetic mean over axes (all by default); NaN for empty reductions.
 
     Args:
@@ -207,9 +214,17 @@ def _spread(
 
 
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-    keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: Any = None,
+) -> Array:
     """Variance over axes: the mean squared deviation from the mean.
 
     Args:
@@ -228,9 +243,17 @@ def var(
 
 
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-    keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: Any = None,
+) -> Array:
     """Standard deviation over axes: the square root of :func:`var`, with the same arguments.
 
     The derivative is NaN if all elements are equal.

@@ -10,6 +10,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, cast, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, check_out, one_axis
 from ._creation import asarray
@@ -40,9 +41,15 @@ def _rows(a, index, axis: int, **hints: Any):
 
 
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
-    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Elements or rows at indices along an axis.
 
     Args:
@@ -149,9 +156,14 @@ def modulo(index, size: int):
 
 
 def take_along_axis(
-    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: ArrayLike | None = None,
+    *,
     wrap_negative_indices: bool = True,
-) -> Array:  # fmt: skip
+) -> Array:
     """Elements at indices along an axis, with separate indices for each row.
 
     Args:
@@ -248,9 +260,14 @@ _along: Final = FastPath(_take_along_axis)
 
 
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
     mode: str | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """A copy of an array with elements set at indices along an axis, separately for each row.
 
     Args:
@@ -289,7 +306,9 @@ def _put_along_axis(x, index, values, *, axis, mode):
     return x.at[tuple(places)].set(values, mode=mode)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Array:
     """A copy of an array with elements set at flat indices.
 
     Args:
@@ -336,7 +355,7 @@ def _put(a, ind, v, *, mode):
     return lax.reshape(changed, typeof(a).shape)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of an array with consecutive values set where a mask is true.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, as_operand, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._filled import ones
@@ -21,7 +22,7 @@ from ._shapes import ravel
 
 
 @one_call("k")
-def tril(m: Any, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Lower triangle of the last two axes: zeros above a diagonal.
 
     Args:
@@ -33,7 +34,7 @@ def tril(m: Any, k: int = 0) -> Array:
 
 
 @one_call("k")
-def triu(m: Any, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Upper triangle of the last two axes: zeros below a diagonal; arguments as for
     :func:`tril`."""
     check_arrays("triu", m)
@@ -135,7 +136,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (lax.iota(dtypes.default_int(), size),) * count
 
 
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array with axes of equal size."""
     check_arrays("diag_indices_from", arr)
     shape = typeof(arr).shape
@@ -152,7 +153,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 
 
 @one_call("offset", "axis1", "axis2")
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal ``(i, i + offset)`` of two axes, along a new last axis.
 
     Raises:
@@ -197,7 +198,12 @@ def diagonal_of(a: Any, offset: int, axes: tuple[int, int]) -> Any:
 
 @one_call("offset", "axis1", "axis2")
 def trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """Sum of a diagonal; arguments as for :func:`diagonal`.
 
@@ -217,7 +223,7 @@ def _trace(a, *, offset, axes, dtype):
 
 
 @one_call("k")
-def diag(v: Any, k: int = 0) -> Array:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with a given diagonal, or a diagonal of a matrix.
 
     Args:
@@ -236,7 +242,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return _diag(v, k=operator.index(k))
 
 
-def diagflat(v: Any, k: int = 0) -> Array:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with all elements of an array on a diagonal."""
     check_arrays("diagflat", v)
     return _diag(ravel(v), k=operator.index(k))
@@ -255,7 +261,7 @@ def _diag(v, *, k):
     return lax.reshape(lax.pad(v, zero, [(low, high, size)]), (size, size))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy of an array with the main diagonal set.
 
     Args:
@@ -295,7 +301,7 @@ def _fill_diagonal(a, val, *, wrap):
     return lax.reshape(line.at[0:end:step].set(values), shape)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Vandermonde matrix: its columns are powers of a vector.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._functions import compiled, elementwise
@@ -17,43 +18,43 @@ from ._promotion import as_inexact, broadcast_together, inexact_pair, is_complex
 
 
 @elementwise
-def sin(x: Any, /) -> Array:
+def sin(x: ArrayLike, /) -> Array:
     """Sine of each element, in radians; integers become floats."""
     return lax.sin(as_inexact(x))
 
 
 @elementwise
-def cos(x: Any, /) -> Array:
+def cos(x: ArrayLike, /) -> Array:
     """Cosine of each element, in radians; integers become floats."""
     return lax.cos(as_inexact(x))
 
 
 @elementwise
-def tan(x: Any, /) -> Array:
+def tan(x: ArrayLike, /) -> Array:
     """Tangent of each element, in radians; integers become floats."""
     return lax.tan(as_inexact(x))
 
 
 @elementwise
-def asin(x: Any, /) -> Array:
+def asin(x: ArrayLike, /) -> Array:
     """Inverse sine of each element, in [-π/2, π/2]; NaN for floats outside [-1, 1]."""
     return lax.asin(as_inexact(x))
 
 
 @elementwise
-def acos(x: Any, /) -> Array:
+def acos(x: ArrayLike, /) -> Array:
     """Inverse cosine of each element, in [0, π]; NaN for floats outside [-1, 1]."""
     return lax.acos(as_inexact(x))
 
 
 @elementwise
-def atan(x: Any, /) -> Array:
+def atan(x: ArrayLike, /) -> Array:
     """Inverse tangent of each element, in [-π/2, π/2]."""
     return lax.atan(as_inexact(x))
 
 
 @elementwise
-def atan2(x1: Any, x2: Any, /) -> Array:
+def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Angle in [-π, π] of the point with y-coordinate ``x1`` and x-coordinate ``x2``.
 
     >>> float(atan2(1.0, -1.0)) * 4 / 3  # doctest: +ELLIPSIS
@@ -63,37 +64,37 @@ def atan2(x1: Any, x2: Any, /) -> Array:
 
 
 @elementwise
-def sinh(x: Any, /) -> Array:
+def sinh(x: ArrayLike, /) -> Array:
     """Hyperbolic sine of each element; integers become floats."""
     return lax.sinh(as_inexact(x))
 
 
 @elementwise
-def cosh(x: Any, /) -> Array:
+def cosh(x: ArrayLike, /) -> Array:
     """Hyperbolic cosine of each element; integers become floats."""
     return lax.cosh(as_inexact(x))
 
 
 @elementwise
-def tanh(x: Any, /) -> Array:
+def tanh(x: ArrayLike, /) -> Array:
     """Hyperbolic tangent of each element; integers become floats."""
     return lax.tanh(as_inexact(x))
 
 
 @elementwise
-def asinh(x: Any, /) -> Array:
+def asinh(x: ArrayLike, /) -> Array:
     """Inverse hyperbolic sine of each element."""
     return lax.asinh(as_inexact(x))
 
 
 @elementwise
-def acosh(x: Any, /) -> Array:
+def acosh(x: ArrayLike, /) -> Array:
     """Nonnegative inverse hyperbolic cosine of each element; NaN for floats below 1."""
     return lax.acosh(as_inexact(x))
 
 
 @elementwise
-def atanh(x: Any, /) -> Array:
+def atanh(x: ArrayLike, /) -> Array:
     """Inverse hyperbolic tangent of each element; NaN for floats outside [-1, 1]."""
     return lax.atanh(as_inexact(x))
 
@@ -108,14 +109,14 @@ arctanh = atanh
 
 
 @elementwise
-def deg2rad(x: Any, /) -> Array:
+def deg2rad(x: ArrayLike, /) -> Array:
     """Angles converted from degrees to radians."""
     x = as_inexact(x)
     return x * (math.pi / 180)
 
 
 @elementwise
-def rad2deg(x: Any, /) -> Array:
+def rad2deg(x: ArrayLike, /) -> Array:
     """Angles converted from radians to degrees."""
     x = as_inexact(x)
     return x * (180 / math.pi)
@@ -126,7 +127,7 @@ degrees = rad2deg
 
 
 @elementwise
-def hypot(x1: Any, x2: Any, /) -> Array:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Euclidean length of vectors with components ``x1`` and ``x2``, without intermediate
     overflow.
 
@@ -160,7 +161,7 @@ def _length(a: Any, b: Any) -> Any:
 
 
 @elementwise
-def sinc(x: Any, /) -> Array:
+def sinc(x: ArrayLike, /) -> Array:
     """``sin(πx) / (πx)`` of each element; at 0 it is 1, with exact derivatives of all orders."""
     x = as_inexact(x)
     if is_complex(x):
@@ -199,7 +200,7 @@ def _angle(z, *, deg):
 
 
 @one_call("deg")
-def angle(z: Any, deg: bool = False) -> Array:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Argument of each complex number, in [-π, π].
 
     Args:

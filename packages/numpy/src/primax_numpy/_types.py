@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax_core.extend import Array, dtypes
+from primax_core.typing import DTypeLike
 
 from ._creation import asarray
 
@@ -145,7 +146,7 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """True if a dtype, or that of an array, is of a kind.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, one_axis
 from ._functions import compiled
@@ -237,7 +238,9 @@ def _each_nan(name: str, x: Any, extras: tuple[str, ...], size: Any, fill_value:
     return different(name, x, extras, None, False, size_of(name, size), fill_value)
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAllResult:
     """Unique elements, indices of first occurrences, inverse indices and counts.
 
     Every NaN is a separate element; ``size`` and ``fill_value`` as in :func:`unique`.
@@ -248,20 +251,22 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
     """Unique elements and their counts; see :func:`unique_all`."""
     return UniqueCountsResult(*_each_nan("unique_counts", x, ("counts",), size, fill_value))
 
 
 def unique_inverse(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
     """Unique elements and inverse indices; see :func:`unique_all`."""
     return UniqueInverseResult(*_each_nan("unique_inverse", x, ("inverse",), size, fill_value))
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Unique elements; see :func:`unique_all`."""
     values: Array = _each_nan("unique_values", x, (), size, fill_value)[0]
     return values

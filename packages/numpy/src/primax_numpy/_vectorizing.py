@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import lax, vmap
 from primax_core.extend import Array
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.typing import DTypeLike, ShapeLike
 
 from ._checks import check_arrays, dtype_argument, is_operand, one_axis
 from ._creation import asarray
@@ -199,7 +200,7 @@ def apply_along_axis(
     return fun(x)
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | None) -> Array:
     """A function ``(array, axis) -> array`` applied along one axis after the other.
 
     Axes that the function removes are restored with size 1.
@@ -234,7 +235,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+    function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
     """The results of a function of indices, for all indices of a shape.
 

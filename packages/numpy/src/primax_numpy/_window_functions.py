@@ -11,6 +11,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._creation import asarray
@@ -74,7 +75,7 @@ def _kaiser(beta, *, M, dtype):
     return lax.mul(ratio, lax.exp(lax.mul(spread, (root - 1).astype(dtype))))
 
 
-def kaiser(M: int, beta: Any) -> Array:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser window of ``M`` samples: ``I0(beta sqrt(1 - t^2)) / I0(beta)`` for t from -1 to 1.
 
     Args:

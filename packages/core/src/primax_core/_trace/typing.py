@@ -1,4 +1,4 @@
-"""Types of the arguments of functions of arrays: ``ArrayLike``, ``DTypeLike``, ``Shape``."""
+"""Types of the arguments of functions of arrays, such as ``ArrayLike`` and ``Shape``."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -15,3 +15,6 @@ ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | 
 
 Shape: TypeAlias = Sequence[int | Dimension]
 """Sizes of the axes: integers, or symbolic dimensions during export."""
+
+ShapeLike: TypeAlias = Shape | int | Dimension
+"""A shape, or the size of the only axis."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 from primax_core import device_put, lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, DTypeLike
 
 from .._checks import axes_of, check_arrays, dtype_argument
 from .._flips import roll_known
 from .._functions import compiled
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """Frequencies of the elements of `fft`, in cycles per unit of ``d``.
 
     Args:
@@ -32,7 +34,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return _frequencies("fftfreq", values, n, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """Frequencies of the elements of `rfft`; arguments as for `fftfreq`."""
     n = _count("rfftfreq", n)
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
@@ -68,7 +70,7 @@ def _divided(values, d, *, n, dtype):
     return lax.convert_element_type(out, dtype)
 
 
-def fftshift(x: Any, axes: Any = None) -> Array:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Halves of axes swapped, so that the zero frequency is centred; all axes by default."""
     check_arrays("fft.fftshift", x)
     shape = typeof(x).shape
@@ -76,7 +78,7 @@ def fftshift(x: Any, axes: Any = None) -> Array:
     return roll_known(x, shifts=tuple([shape[i] // 2 for i in positions]), axes=positions)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Array:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`."""
     check_arrays("fft.ifftshift", x)
     shape = typeof(x).shape

@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, ShapeLike
 
 from .._checks import check_arrays, one_axis
 from .._functions import compiled
@@ -22,7 +23,7 @@ _AT_ONCE: Final = 3
 """Maximum number of axes that XLA transforms in one operation."""
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Discrete Fourier transform along one axis: ``sum(a[k] * exp(-2j*pi*i*k/n))``.
 
     Args:
@@ -40,12 +41,12 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _one("fft", _FFT, a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Inverse of `fft`, divided by ``n``; the arguments are those of `fft`."""
     return _one("ifft", _IFFT, a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first ``n // 2 + 1`` elements of `fft` of real numbers; the others are their conjugates.
 
     Raises:
@@ -54,24 +55,29 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _one("rfft", _RFFT, a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: ``n`` real numbers, by default ``2 * (size - 1)``."""
     return _one("irfft", _IRFFT, a, n, axis, norm)
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Real spectrum of a Hermitian-symmetric signal, represented by its first half: `irfft` of the
     conjugate, without the division by ``n``."""
     check_arrays("fft.hfft", a)
     return _one("hfft", _IRFFT, a, n, axis, _inverse_norm("hfft", norm), conjugate=True)
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Inverse of `hfft`: the conjugate of `rfft`, divided by ``n``."""
     return _one("ihfft", _RFFT, a, n, axis, _inverse_norm("ihfft", norm), conjugate=True)
 
 
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def fftn(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Discrete Fourier transform along several axes, by default along all.
 
     Args:
@@ -86,37 +92,72 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Ar
     return _many("fftn", _FFT, a, s, axes, norm)
 
 
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def ifftn(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Inverse of `fftn`; the arguments are those of `fftn`."""
     return _many("ifftn", _IFFT, a, s, axes, norm)
 
 
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def rfftn(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """`fftn` of real numbers; the last axis contains the first ``n // 2 + 1`` elements."""
     return _many("rfftn", _RFFT, a, s, axes, norm)
 
 
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def irfftn(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """The inverse of `rfftn`; the last size is by default ``2 * (size - 1)``."""
     return _many("irfftn", _IRFFT, a, s, axes, norm)
 
 
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft2(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """`fftn` along two axes."""
     return _two("fft2", _FFT, a, s, axes, norm)
 
 
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def ifft2(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """`ifftn` along two axes."""
     return _two("ifft2", _IFFT, a, s, axes, norm)
 
 
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def rfft2(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """`rfftn` along two axes."""
     return _two("rfft2", _RFFT, a, s, axes, norm)
 
 
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def irfft2(
+    a: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """`irfftn` along two axes."""
     return _two("irfft2", _IRFFT, a, s, axes, norm)
 

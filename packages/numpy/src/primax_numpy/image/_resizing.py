@@ -12,6 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact
 from primax_core.extend.dimensions import index, is_static, size_as
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike, ShapeLike
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled
@@ -19,8 +20,8 @@ from ._resampling import ResizeMethod, Taps, method_of, taps_of, weights_of
 
 
 def resize(
-    image: Any, shape: Any, method: Any, antialias: bool = True,
-    precision: Any = lax.Precision.HIGHEST,
+    image: ArrayLike, shape: ShapeLike, method: Any, antialias: bool = True,
+    precision: lax.PrecisionLike = lax.Precision.HIGHEST,
 ) -> Array:  # fmt: skip
     """An image resized to a shape; axes of unchanged size are not resampled.
 
@@ -141,9 +142,15 @@ def _weighted(image, weights, axis: int, precision):
 
 
 def scale_and_translate(
-    image: Any, shape: Any, spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
-    antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
-) -> Array:  # fmt: skip
+    image: ArrayLike,
+    shape: ShapeLike,
+    spatial_dims: Sequence[int],
+    scale: ArrayLike,
+    translation: Any,
+    method: Any,
+    antialias: bool = True,
+    precision: lax.PrecisionLike = lax.Precision.HIGHEST,
+) -> Array:
     """An image scaled, translated and cropped to a shape.
 
     Input position ``i`` maps to ``i * scale + translation``, in coordinates in which element

@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from .._functions import checked, compiled
 from .._taking import take_along_axis
@@ -53,7 +54,7 @@ class SVDResult(NamedTuple):
 
 
 @one_call("upper", "symmetrize_input")
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Cholesky factor of positive definite matrices: ``a = L @ L^H``.
 
     Args:
@@ -85,7 +86,7 @@ def _cholesky(a, *, upper, symmetrize):
 
 
 @one_call("mode")
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """QR decomposition: ``a = Q @ R`` with orthonormal columns of ``Q`` and triangular ``R``.
 
     Args:
@@ -119,7 +120,7 @@ def _qr(a, *, mode):
 
 @one_call("full_matrices", "compute_uv", "hermitian")
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:  # fmt: skip
     """Singular value decomposition: ``a = U @ diag(S) @ Vh``.
@@ -179,14 +180,14 @@ def _hermitian_svd(a, *, vectors):
 
 
 @one_call()
-def svdvals(x: Any, /) -> Array:
+def svdvals(x: ArrayLike, /) -> Array:
     """Descending singular values ``[..., min(m, n)]`` of ``number[..., m, n]``."""
     out: Array = svd(x, compute_uv=False)
     return out
 
 
 @checked(partial(check_square, "eig"))
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """Complex eigenvalues and right eigenvectors of square matrices.
 
     Args:
@@ -203,7 +204,7 @@ def eig(a: Any) -> EigResult:
 
 
 @checked(partial(check_square, "eigvals"))
-def eigvals(a: Any) -> Array:
+def eigvals(a: ArrayLike) -> Array:
     """Eigenvalues ``complex[..., n]`` of ``number[..., n, n]``, in unspecified order."""
     (w,) = lax.linalg.eig(
         as_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=False
@@ -212,7 +213,7 @@ def eigvals(a: Any) -> Array:
 
 
 @one_call("UPLO", "symmetrize_input")
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Ascending eigenvalues, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -244,7 +245,7 @@ def _eigh(a, *, lower, symmetrize):
 
 
 @one_call("UPLO", "symmetrize_input")
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """Ascending eigenvalues of Hermitian matrices; arguments as for :func:`eigh`."""
     check_square("eigvalsh", a)
     w, _ = _eigh(a, lower=_lower(UPLO), symmetrize=bool(symmetrize_input))

@@ -11,6 +11,7 @@ from primax_core import custom_jvp, lax
 from primax_core.extend import Array, one_call
 from primax_core.extend.dimensions import decided
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from .._functions import checked, compiled
 from .._promotion import is_complex
@@ -35,7 +36,7 @@ class SlogdetResult(NamedTuple):
 
 
 @checked(partial(check_square, "det"))
-def det(a: Any) -> Array:
+def det(a: ArrayLike) -> Array:
     """Determinants of square matrices.
 
     Args:
@@ -146,7 +147,7 @@ def _spread(x, like):
 
 
 @one_call("method")
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the absolute value of determinants, which may overflow or underflow in
     `det`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, inexact, one_call
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from .._checks import axes_of, check_arrays
 from .._functions import compiled
@@ -21,7 +23,9 @@ _INF: Final = float("inf")
 
 
 @one_call("ord", "axis", "keepdims")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+def norm(
+    x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """Norms of vectors or matrices.
 
     Args:
@@ -59,7 +63,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @one_call("ord", "axis", "keepdims")
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+def vector_norm(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    ord: Any = 2,
+) -> Array:
     """Vector norms, over one or several axes; orders as for `norm`."""
     check_arrays("linalg.vector_norm", x)
     axes = axes_of(axis, typeof(x).ndim)
@@ -67,7 +78,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @one_call("ord", "keepdims")
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Matrix norms over the last two axes; orders as for `norm`."""
     checked_matrices("matrix_norm", x)
     n = typeof(x).ndim
@@ -143,7 +154,7 @@ def _matrix_norm(x, *, axes, ord, keepdims):
 
 
 @one_call("p")
-def cond(x: Any, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
     """Condition numbers of matrices: ``norm(x, p) * norm(inv(x), p)``.
 
     Args:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from primax_core import lax
 from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike
 
 from .. import _products, _shapes, _triangles
 from .._checks import check_arrays, one_axis
@@ -17,7 +19,12 @@ from ._matrices import checked_matrices
 
 
 def matmul(
-    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Matrix product; see ``primax.numpy.matmul``."""
     return _products.matmul(
@@ -26,8 +33,8 @@ def matmul(
 
 
 def tensordot(
-    x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Sum of products over several axes of both operands; see ``primax.numpy.tensordot``."""
     if out_sharding is not None:
@@ -46,8 +53,8 @@ def tensordot(
 
 
 def vecdot(
-    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-    preferred_element_type: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Sum of products along one axis, with the first operand conjugated; see
     ``primax.numpy.vecdot``.
@@ -57,7 +64,7 @@ def vecdot(
     )
 
 
-def outer(x1: Any, x2: Any, /) -> Array:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Products of all pairs of elements of two vectors.
 
     Raises:
@@ -73,7 +80,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     return _products.outer(x1, x2)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Cross products of vectors with three components along an axis; the other axes broadcast.
 
     Raises:
@@ -91,7 +98,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 @one_call()
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with the last two axes swapped.
 
     Raises:
@@ -102,7 +109,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @one_call("offset")
-def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Diagonals of the matrices in the last two axes: ``[..., k]``.
 
     Args:
@@ -116,7 +123,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 
 @one_call("offset")
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Sums of the diagonals of the matrices in the last two axes; narrow integers are widened.
 
     Raises:
@@ -126,7 +133,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     return _triangles.trace(x, offset, -2, -1, dtype)
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[Any], *, precision: lax.PrecisionLike = None) -> Array:
     """Product of two or more matrices, in the order with the fewest multiplications.
 
     Args:

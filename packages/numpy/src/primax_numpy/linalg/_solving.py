@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, inexact, one_call, promoted
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from .._checks import check_arrays, one_axis
 from .._functions import checked, compiled
@@ -83,7 +85,7 @@ def _check_system(a: Any, b: Any) -> None:
 
 
 @checked(_check_system)
-def solve(a: Any, b: Any) -> Array:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solution ``x`` of ``a @ x = b``.
 
     Args:
@@ -130,7 +132,7 @@ def _solved(a, b, batch):
 
 
 @checked(partial(check_square, "inv"))
-def inv(a: Any) -> Array:
+def inv(a: ArrayLike) -> Array:
     """Inverses of square matrices ``number[..., n, n]``; inf or NaN for singular ones.
 
     Raises:
@@ -142,7 +144,7 @@ def inv(a: Any) -> Array:
 
 
 @one_call("n")
-def matrix_power(a: Any, n: Any) -> Array:
+def matrix_power(a: ArrayLike, n: Any) -> Array:
     """Powers of square matrices; a negative exponent applies to the inverse.
 
     Raises:
@@ -172,7 +174,7 @@ def _matrix_power(a, *, n):
 
 
 @one_call("hermitian")
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """Moore-Penrose pseudo-inverses.
 
     Args:
@@ -261,7 +263,7 @@ _inverted_hermitian.defjvp(lambda p, t: _inverse_tangent(_inverted_hermitian, p,
 
 
 def lstsq(
-    a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False
+    a: ArrayLike, b: ArrayLike, rcond: Any = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """Least squares: the ``x`` of minimum norm that minimizes ``|a @ x - b|``.
 
@@ -355,7 +357,7 @@ def _shortest_jvp(primals, tangents):
     return (x, s), (tx, lax.real(ts) if is_complex(ts) else ts)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Inverse of a tensor as a linear map from its last axes to its first ``ind`` axes.
 
     Raises:
@@ -382,7 +384,7 @@ def _tensorinv(a, *, ind):
     return lax.reshape(inv(flat), (*shape[ind:], *shape[:ind]))
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
 
     Args:

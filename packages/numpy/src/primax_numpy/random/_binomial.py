@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -134,7 +135,13 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -
     return lax.convert_element_type(_binomials(typed(key), n, p), dtype)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(
+    key: ArrayLike,
+    n: Any,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Binomial samples: numbers of successes in ``n`` trials with success probability ``p``.
 
     Args:
@@ -179,7 +186,13 @@ def _multinomial(
 
 
 def multinomial(
-    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
+    key: ArrayLike,
+    n: Any,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
 ) -> Array:
     """Multinomial samples: counts of each category in ``n`` trials.
 

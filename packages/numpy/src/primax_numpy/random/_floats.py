@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, state
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -23,7 +24,13 @@ def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return draws.normal(typed(key), shape, dtype)
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def normal(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Standard normal samples. Complex ones have independent parts of variance one half.
 
     Args:
@@ -64,9 +71,14 @@ def _like(value: Any, x: Any) -> Any:
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Standard normal samples truncated to ``[lower, upper]``.
 
     Args:
@@ -90,7 +102,13 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return draws.exponential(typed(key), shape, dtype)
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def exponential(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Exponential samples of mean 1."""
     if out_sharding is not None:
         return with_out_sharding(exponential, out_sharding, key, shape, dtype)
@@ -171,7 +189,12 @@ def gumbel_mode(mode: Any) -> str:
 
 
 def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Gumbel samples: ``-log(-log(u))`` of uniform ``u``.
 
@@ -200,7 +223,13 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def laplace(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Laplace samples of mean 0 and scale 1."""
     if out_sharding is not None:
         return with_out_sharding(laplace, out_sharding, key, shape, dtype)
@@ -216,7 +245,13 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def logistic(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Logistic samples of location 0 and scale 1."""
     if out_sharding is not None:
         return with_out_sharding(logistic, out_sharding, key, shape, dtype)
@@ -234,7 +269,13 @@ def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.tan(lax.mul(_like(draws.number(math.pi, dtype), u), middle))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def cauchy(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Cauchy samples of location 0 and scale 1."""
     if out_sharding is not None:
         return with_out_sharding(cauchy, out_sharding, key, shape, dtype)
@@ -263,7 +304,13 @@ def lengths(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.sqrt(lax.convert_element_type(total, dtype))
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Maxwell samples of scale 1: lengths of normal vectors in three dimensions."""
     if out_sharding is not None:
         return with_out_sharding(maxwell, out_sharding, key, shape, dtype)
@@ -284,7 +331,11 @@ def _double_sided_maxwell(
 
 
 def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Double-sided Maxwell samples: a random sign times a Maxwell sample, scaled and shifted.
 

@@ -28,6 +28,7 @@ from primax_core.extend import (
     u32,
 )
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -238,9 +239,14 @@ def _gamma(
 
 
 def gamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Gamma samples of shape parameter ``a`` and scale 1.
 
     Args:
@@ -259,9 +265,14 @@ def gamma(
 
 
 def loggamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Logarithms of gamma samples, accurate also if the samples underflow.
 
     Arguments and errors as for :func:`gamma`.

@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -36,9 +37,15 @@ def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any, metho
 
 
 def beta(
-    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Beta samples with parameters ``a`` and ``b``.
 
     Args:
@@ -66,7 +73,12 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 
 
 def dirichlet(
-    key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Dirichlet samples: nonnegative vectors that sum to 1 along the last axis.
 
@@ -107,9 +119,14 @@ def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any, method:
 
 
 def chisquare(
-    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Chi-square samples with ``df`` degrees of freedom."""
     if out_sharding is not None:
         return with_out_sharding(chisquare, out_sharding, key, df, shape, dtype, method=method)
@@ -129,9 +146,14 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) 
 
 
 def f(
-    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """F samples: ratios of chi-square samples divided by their degrees of freedom."""
     if out_sharding is not None:
         return with_out_sharding(f, out_sharding, key, dfnum, dfden, shape, dtype)
@@ -151,7 +173,12 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def t(
-    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples of Student's t distribution with ``df`` degrees of freedom."""
     if out_sharding is not None:
@@ -174,7 +201,12 @@ def _generalized(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def generalized_normal(
-    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Samples with density proportional to ``exp(-abs(x) ** p)``: normal for 2, Laplace for 1."""
     if out_sharding is not None:
@@ -204,7 +236,13 @@ def _ball(key: Any, p: Any, *, d: int, shape: tuple[int, ...], dtype: Any) -> An
 
 
 def ball(
-    key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Uniform samples in the unit ball of the ``p``-norm in ``d`` dimensions.
 

@@ -22,6 +22,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.dimensions import index
+from primax_core.typing import ArrayLike, DTypeLike
 
 from .._functions import compiled
 from ._ciphers import U32
@@ -167,7 +168,7 @@ def _seeded_words(seed: Any, *, impl: Implementation) -> Any:
     return random_unwrap_p.bind(random_seed_p.bind(seed, impl=impl))
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: Any, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """A typed key from an integer: a scalar array whose dtype names its implementation.
 
     Args:
@@ -240,7 +241,9 @@ def key_data(keys: Any) -> Array:
     return _key_data(keys) if is_key_dtype(keys.dtype) else out
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(
+    key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | None = None
+) -> Array:
     """Keys from their words, the inverse of :func:`key_data`.
 
     Args:
@@ -263,7 +266,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return out
 
 
-def clone(key: Any) -> Array:
+def clone(key: ArrayLike) -> Array:
     """A copy of a key that ``debug_key_reuse`` treats as a new key."""
     check_keys("clone", key)
     out: Array = _clone(key)
@@ -334,7 +337,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     return random_unwrap_p.bind(random_fold_in_p.bind(typed(key), data))
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: ArrayLike, data: Any) -> Array:
     """A key derived from a key and an integer; different integers give independent keys.
 
     Args:

@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -73,9 +74,15 @@ def _products(matrices: Any, vectors: Any) -> Any:
 
 
 def multivariate_normal(
-    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None,
-    method: str = "cholesky", *, out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Multivariate normal samples.
 
     Args:
@@ -151,9 +158,14 @@ def _diagonal(x: Any) -> Any:
 
 
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *,
+    key: ArrayLike,
+    n: int,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Haar-distributed orthogonal matrices, unitary ones for complex dtypes.
 
     Args:

@@ -13,6 +13,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes, typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, ShapeLike
 
 from .._checks import check_arrays, one_axis
 from .._functions import compiled
@@ -86,7 +87,12 @@ def _population(name: str, x: Any) -> int | None:
 
 
 def permutation(
-    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+    key: ArrayLike,
+    x: ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """A random permutation of ``range(x)``, or of the slices of an array along an axis.
 
@@ -179,9 +185,14 @@ def _ranks(ordered: Any, values: Any) -> Any:
 
 
 def choice(
-    key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None,
-    axis: int = 0, mode: str | None = None,
-) -> Array:  # fmt: skip
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Sequence[int] = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
     """Random elements of ``range(a)``, or slices of an array along an axis.
 
     Args:
@@ -278,9 +289,15 @@ def _categories(key: Any, logits: Any, *, axis: int, shape: Any, mode: str, k: i
 
 
 def categorical(
-    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
-    mode: str | None = None, *, out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: ShapeLike | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Categorical samples from unnormalized log-probabilities, by the Gumbel-max trick.
 
     Args:

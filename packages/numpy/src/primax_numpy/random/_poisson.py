@@ -24,6 +24,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -211,9 +212,14 @@ def _asymmetry(y: Any) -> Any:
 
 
 def poisson(
-    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Poisson samples of mean ``lam``.
 
     Args:

@@ -10,6 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -35,7 +36,12 @@ def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def pareto(
-    key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Pareto samples: at least 1, with density proportional to ``x ** -(b + 1)``."""
     if out_sharding is not None:
@@ -53,7 +59,12 @@ def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> An
 
 
 def rayleigh(
-    key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Rayleigh samples: lengths of normal vectors in two dimensions, times ``scale``."""
     if out_sharding is not None:
@@ -72,7 +83,11 @@ def _weibull_min(
 
 
 def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Weibull samples.
 
@@ -103,9 +118,13 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 
 
 def lognormal(
-    key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
+    key: ArrayLike,
+    sigma: ArrayLike = _ONE,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Log-normal samples: their logarithms are normal with standard deviation ``sigma``."""
     if out_sharding is not None:
         return with_out_sharding(lognormal, out_sharding, key, sigma, shape, dtype)
@@ -133,9 +152,15 @@ def _triangular(
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+    key: ArrayLike,
+    left: Any,
+    mode: Any,
+    right: Any,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Triangular samples: the density increases linearly from ``left`` to ``mode`` and decreases
     to ``right``.
     """
@@ -164,7 +189,12 @@ def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def wald(
-    key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Wald (inverse Gaussian) samples of a mean, with scale 1."""
     if out_sharding is not None:
@@ -188,7 +218,12 @@ def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def geometric(
-    key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Geometric samples: the number of trials up to the first success, with success probability
     ``p``.

@@ -10,6 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -24,7 +25,13 @@ def _bits(key: Any, *, shape: tuple[int, ...], width: int) -> Any:
     return random_words(typed(key), width, shape)
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def bits(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Uniform random bits as unsigned integers.
 
     Args:
@@ -55,9 +62,14 @@ def _uniform(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: An
 
 
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Uniform samples in ``[minval, maxval)``.
 
     Args:
@@ -151,7 +163,13 @@ def _alike(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def randint(
-    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Uniform integers from ``minval`` up to, not including, ``maxval``; ``minval`` for an empty
     range.
@@ -204,7 +222,12 @@ def halves(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
 
 
 def bernoulli(
-    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Bernoulli samples: true with probability ``p``, elementwise.
 
@@ -237,7 +260,13 @@ def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     return draws.signs(typed(key), shape, dtype)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rademacher(
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Rademacher samples: 1 or -1 with equal probability.
 
     Args:

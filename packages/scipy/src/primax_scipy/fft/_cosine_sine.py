@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike, ShapeLike
 from primax_numpy.declaring import axes_of, check_arrays, one_axis
 
 from ._real import transformed
@@ -68,7 +70,7 @@ def _tuple(values: Any) -> tuple[int, ...]:
 
 
 def dct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
     orthogonalize: bool | None = None,
 ) -> Array:  # fmt: skip
     """Discrete cosine transform along an axis.
@@ -102,7 +104,7 @@ def dct(
 
 
 def idct(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
     orthogonalize: bool | None = None,
 ) -> Array:  # fmt: skip
     """Inverse of `dct` with the same arguments."""
@@ -110,7 +112,7 @@ def idct(
 
 
 def dst(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
     orthogonalize: bool | None = None,
 ) -> Array:  # fmt: skip
     """Discrete sine transform along an axis.
@@ -132,7 +134,7 @@ def dst(
 
 
 def idst(
-    x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
     orthogonalize: bool | None = None,
 ) -> Array:  # fmt: skip
     """Inverse of `dst` with the same arguments."""
@@ -140,32 +142,52 @@ def idst(
 
 
 def dctn(
-    x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None, *,
+    x: ArrayLike,
+    type: int = 2,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+    *,
     orthogonalize: bool | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """`dct` along several axes, by default all, or the last ``len(s)`` axes of lengths ``s``."""
     return _several("dctn", x, type, s, axes, norm, orthogonalize)
 
 
 def idctn(
-    x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None, *,
+    x: ArrayLike,
+    type: int = 2,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+    *,
     orthogonalize: bool | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Inverse of `dctn` with the same arguments."""
     return _several("idctn", x, type, s, axes, norm, orthogonalize)
 
 
 def dstn(
-    x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None, *,
+    x: ArrayLike,
+    type: int = 2,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+    *,
     orthogonalize: bool | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """`dst` along several axes, by default all, or the last ``len(s)`` axes of lengths ``s``."""
     return _several("dstn", x, type, s, axes, norm, orthogonalize)
 
 
 def idstn(
-    x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: str | None = None, *,
+    x: ArrayLike,
+    type: int = 2,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+    *,
     orthogonalize: bool | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Inverse of `dstn` with the same arguments."""
     return _several("idstn", x, type, s, axes, norm, orthogonalize)

@@ -9,6 +9,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
 from .._layout import constant, single_at_least
@@ -56,7 +57,7 @@ def _checked(name: str, x: Any) -> int:
     return int(typeof(x).shape[-1])
 
 
-def fht(a: Any, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
+def fht(a: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
     """Hankel transform ``A(k) = ∫ a(r) J_mu(k r) k dr`` of samples at logarithmically spaced ``r``.
 
     Args:
@@ -77,7 +78,7 @@ def fht(a: Any, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -
     return out
 
 
-def ifht(A: Any, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
+def ifht(A: ArrayLike, dln: float, mu: float, offset: float = 0.0, bias: float = 0.0) -> Array:
     """Inverse of `fht` with the same arguments."""
     n = _checked("ifht", A)
     u = _coefficients("ifht", n, dln, mu, offset, bias)

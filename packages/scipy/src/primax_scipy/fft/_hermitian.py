@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike, ShapeLike
 from primax_numpy.declaring import as_inexact, check_arrays, is_complex
 
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -20,7 +22,12 @@ def _inverse_norm(name: str, norm: Any) -> str:
     return _OPPOSITE[norm]
 
 
-def hfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def hfftn(
+    x: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Real spectrum along several axes of a signal that is Hermitian-symmetric.
 
     Args:
@@ -38,7 +45,12 @@ def hfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> A
     return pnp.fft.irfftn(x, s, axes, _inverse_norm("hfftn", norm))
 
 
-def ihfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def ihfftn(
+    x: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Inverse of `hfftn`, for real ``x``.
 
     Raises:
@@ -50,11 +62,21 @@ def ihfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> 
     return lax.conj(pnp.fft.rfftn(x, s, axes, _inverse_norm("ihfftn", norm)))
 
 
-def hfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def hfft2(
+    x: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """`hfftn` along two axes."""
     return hfftn(x, s, axes, norm)
 
 
-def ihfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def ihfft2(
+    x: ArrayLike,
+    s: ShapeLike | None = None,
+    axes: int | Sequence[int] | None = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Inverse of `hfft2`."""
     return ihfftn(x, s, axes, norm)

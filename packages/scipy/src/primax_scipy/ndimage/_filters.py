@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex, one_axis
 
 from .._layout import as_operand
@@ -98,7 +100,7 @@ def _same(x, weights):
 
 
 def correlate1d(
-    input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
+    input: Any, weights: ArrayLike, axis: int = -1, output: Any = None, mode: str = "reflect",
     cval: Any = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Correlation with weights along one axis: ``sum(weights[j] input[i + j - size // 2])``.
@@ -126,7 +128,7 @@ def correlate1d(
 
 
 def convolve1d(
-    input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
+    input: Any, weights: ArrayLike, axis: int = -1, output: Any = None, mode: str = "reflect",
     cval: Any = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Convolution with weights along one axis; the arguments are those of `correlate1d`."""
@@ -180,8 +182,8 @@ def _correlated_all(x, weights, cval, *, axes, modes, befores, flip, dtype):
 
 
 def correlate(
-    input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: Any = None,
+    input: Any, weights: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+    origin: Any = 0, *, axes: int | Sequence[int] | None = None,
 ) -> Array:  # fmt: skip
     """Correlation with an array of weights, by direct sums or the FFT, as `signal.correlate`.
 
@@ -201,8 +203,8 @@ def correlate(
 
 
 def convolve(
-    input: Any, weights: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: Any = None,
+    input: Any, weights: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+    origin: Any = 0, *, axes: int | Sequence[int] | None = None,
 ) -> Array:  # fmt: skip
     """Convolution with an array of weights; the arguments are those of `correlate`."""
     return _many("convolve", input, weights, output, mode, cval, origin, axes, True)
@@ -267,9 +269,17 @@ def gaussian_filter1d(
 
 
 def gaussian_filter(
-    input: Any, sigma: Any, order: Any = 0, output: Any = None, mode: Any = "reflect",
-    cval: Any = 0.0, truncate: float = 4.0, *, radius: Any = None, axes: Any = None,
-) -> Array:  # fmt: skip
+    input: Any,
+    sigma: ArrayLike,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+    axes: int | Sequence[int] | None = None,
+) -> Array:
     """Gaussian filter along several axes; see `gaussian_filter1d`.
 
     Args:
@@ -326,7 +336,7 @@ def uniform_filter1d(
 
 def uniform_filter(
     input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: Any = None,
+    origin: Any = 0, *, axes: int | Sequence[int] | None = None,
 ) -> Array:  # fmt: skip
     """Mean of the neighbours in a box.
 
@@ -428,7 +438,12 @@ def prewitt(
 
 
 def laplace(
-    input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None
+    input: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    *,
+    axes: int | Sequence[int] | None = None,
 ) -> Array:
     """Sum of second differences along the axes."""
     name = "laplace"
@@ -484,8 +499,8 @@ def _gaussian_terms(name, x, sigma, mode, axes, truncate, orders):
 
 
 def gaussian_laplace(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-    axes: Any = None, truncate: float = 4.0,
+    input: Any, sigma: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
+    axes: int | Sequence[int] | None = None, truncate: float = 4.0,
 ) -> Array:  # fmt: skip
     """Laplacian by second derivatives of Gaussians; see `gaussian_filter`."""
     name = "gaussian_laplace"
@@ -495,8 +510,8 @@ def gaussian_laplace(
 
 
 def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-    axes: Any = None, truncate: float = 4.0,
+    input: Any, sigma: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
+    axes: int | Sequence[int] | None = None, truncate: float = 4.0,
 ) -> Array:  # fmt: skip
     """Length of the gradient by derivatives of Gaussians; see `gaussian_filter`."""
     name = "gaussian_gradient_magnitude"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex, one_axis
 
 from .._layout import as_operand, check_mode
@@ -230,7 +232,7 @@ def _turned(x, matrix, offset, shape, order, mode, cval, prefilter):
 
 
 def shift(
-    input: Any, shift: Any, output: Any = None, order: int = 3, mode: str = "constant",
+    input: Any, shift: ArrayLike, output: Any = None, order: int = 3, mode: str = "constant",
     cval: Any = 0.0, prefilter: bool = True,
 ) -> Array:  # fmt: skip
     """Image shifted by a number of elements along each axis, positive to higher indices.
@@ -311,9 +313,16 @@ def _zoomed(x, cval, *, shape, grid, order, mode, prefilter, dtype):
 
 
 def rotate(
-    input: Any, angle: Any, axes: Any = (1, 0), reshape: bool = True, output: Any = None,
-    order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
-) -> Array:  # fmt: skip
+    input: Any,
+    angle: Any,
+    axes: int | Sequence[int] | None = (1, 0),
+    reshape: bool = True,
+    output: Any = None,
+    order: int = 3,
+    mode: str = "constant",
+    cval: Any = 0.0,
+    prefilter: bool = True,
+) -> Array:
     """Image rotated in the plane of two axes about its center.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled
 
 from .._layout import as_operand
@@ -132,9 +133,15 @@ def _binary(name, x, structure, iterations, mask, output, border, origin, grow) 
 
 
 def binary_erosion(
-    input: Any, structure: Any = None, iterations: int = 1, mask: Any = None, output: Any = None,
-    border_value: int = 0, origin: Any = 0, brute_force: bool = False,
-) -> Array:  # fmt: skip
+    input: Any,
+    structure: Any = None,
+    iterations: int = 1,
+    mask: ArrayLike | None = None,
+    output: Any = None,
+    border_value: int = 0,
+    origin: Any = 0,
+    brute_force: bool = False,
+) -> Array:
     """Erosion: positions at which the whole structure is in the image.
 
     Args:
@@ -159,9 +166,15 @@ def binary_erosion(
 
 
 def binary_dilation(
-    input: Any, structure: Any = None, iterations: int = 1, mask: Any = None, output: Any = None,
-    border_value: int = 0, origin: Any = 0, brute_force: bool = False,
-) -> Array:  # fmt: skip
+    input: Any,
+    structure: Any = None,
+    iterations: int = 1,
+    mask: ArrayLike | None = None,
+    output: Any = None,
+    border_value: int = 0,
+    origin: Any = 0,
+    brute_force: bool = False,
+) -> Array:
     """Dilation: positions that the structure reaches from the image; see `binary_erosion`."""
     return _binary(
         "binary_dilation", input, structure, iterations, mask, output, border_value, origin, True
@@ -170,7 +183,7 @@ def binary_dilation(
 
 def binary_opening(
     input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
-    mask: Any = None, border_value: int = 0, brute_force: bool = False,
+    mask: ArrayLike | None = None, border_value: int = 0, brute_force: bool = False,
 ) -> Array:  # fmt: skip
     """Erosions followed by as many dilations; see `binary_erosion`."""
     x = binary_erosion(input, structure, iterations, mask, None, border_value, origin)
@@ -179,7 +192,7 @@ def binary_opening(
 
 def binary_closing(
     input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
-    mask: Any = None, border_value: int = 0, brute_force: bool = False,
+    mask: ArrayLike | None = None, border_value: int = 0, brute_force: bool = False,
 ) -> Array:  # fmt: skip
     """Dilations followed by as many erosions; see `binary_erosion`."""
     x = binary_dilation(input, structure, iterations, mask, None, border_value, origin)
@@ -187,9 +200,13 @@ def binary_closing(
 
 
 def binary_propagation(
-    input: Any, structure: Any = None, mask: Any = None, output: Any = None, border_value: int = 0,
+    input: Any,
+    structure: Any = None,
+    mask: ArrayLike | None = None,
+    output: Any = None,
+    border_value: int = 0,
     origin: Any = 0,
-) -> Array:  # fmt: skip
+) -> Array:
     """Dilations within a mask until nothing changes; see `binary_erosion`."""
     return binary_dilation(input, structure, -1, mask, output, border_value, origin)
 

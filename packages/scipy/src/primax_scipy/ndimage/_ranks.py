@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,9 +146,16 @@ def _extremum_filter(
 
 
 def maximum_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Array:  # fmt: skip
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Array:
     """Maximum of the neighbours.
 
     Args:
@@ -168,9 +175,16 @@ def maximum_filter(
 
 
 def minimum_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Array:  # fmt: skip
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Array:
     """Minimum of the neighbours; the arguments are those of `maximum_filter`."""
     return _extremum_filter(
         "minimum_filter", input, size, footprint, output, mode, cval, origin, axes, False
@@ -238,9 +252,16 @@ def _rank_filter(name, x, rank_of, size, footprint, output, mode, cval, origin, 
 
 
 def median_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Array:  # fmt: skip
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Array:
     """Median of the neighbours, the upper one of an even number; see `maximum_filter`.
 
     >>> median_filter(np.int32([1, 9, 2, 3]), 3).tolist()
@@ -252,9 +273,17 @@ def median_filter(
 
 
 def rank_filter(
-    input: Any, rank: int, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Array:  # fmt: skip
+    input: Any,
+    rank: int,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Array:
     """The neighbour of a rank from the smallest, 0, or from the largest, -1; see `maximum_filter`.
 
     Raises:
@@ -273,9 +302,17 @@ def rank_filter(
 
 
 def percentile_filter(
-    input: Any, percentile: float, size: Any = None, footprint: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Array:  # fmt: skip
+    input: Any,
+    percentile: float,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: int | Sequence[int] | None = None,
+) -> Array:
     """The neighbour at a percentile, rounded down to a rank; see `maximum_filter`.
 
     Raises:

@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import jacfwd, lax
 from primax_core.extend import dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays
 
 from ._implicit import minimum_with_derivative, root_with_derivative
@@ -364,7 +365,7 @@ def _newton(fun: Callable[[Any], Any], x0: Any, tol: Any, limit: Any) -> tuple[A
 
 
 def curve_fit(
-    f: Callable[..., Any], xdata: Any, ydata: Any, p0: Any = None, sigma: Any = None,
+    f: Callable[..., Any], xdata: Any, ydata: Any, p0: Any = None, sigma: ArrayLike | None = None,
     absolute_sigma: bool = False, *, bounds: Any = None, method: str | None = None,
     full_output: bool = False, **options: Any,
 ) -> Any:  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import jvp, lax
 from primax_core.extend import dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays
 
 from ._implicit import root_with_derivative
@@ -270,10 +271,18 @@ _ROOT_METHODS: Final = ("brentq", "bisect", "newton", "secant", "halley")
 
 
 def root_scalar(
-    f: Callable[..., Any], args: tuple[Any, ...] = (), method: str | None = None,
-    bracket: Any = None, fprime: Any = None, fprime2: Any = None, x0: Any = None, x1: Any = None,
-    xtol: float | None = None, rtol: float | None = None, maxiter: int = 100,
-) -> RootResults:  # fmt: skip
+    f: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    method: str | None = None,
+    bracket: Any = None,
+    fprime: Any = None,
+    fprime2: Any = None,
+    x0: Any = None,
+    x1: ArrayLike | None = None,
+    xtol: float | None = None,
+    rtol: float | None = None,
+    maxiter: int = 100,
+) -> RootResults:
     """A root of a function of one number.
 
     Args:

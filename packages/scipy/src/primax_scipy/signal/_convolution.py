@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, inexact, promoted, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import axes_of, check_arrays, compiled, is_complex
 
 from .._fast_lengths import next_fast_len
@@ -23,7 +25,11 @@ _DIRECT, _TRANSFORM, _OVERHEAD = 0.4, 1.8, 3e4
 
 
 def convolve(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: lax.PrecisionLike = None,
 ) -> Array:
     """Convolution of two arrays of the same rank: sums of ``in1[k] * in2[i - k]``.
 
@@ -47,7 +53,11 @@ def convolve(
 
 
 def correlate(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: lax.PrecisionLike = None,
 ) -> Array:
     """Cross-correlation of two arrays: sums of ``in1[i + k] * conj(in2[k])``; see `convolve`.
 
@@ -58,8 +68,8 @@ def correlate(
 
 
 def convolve2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-    precision: Any = None,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
+    precision: lax.PrecisionLike = None,
 ) -> Array:  # fmt: skip
     """Convolution of two matrices; the method is chosen as in `convolve`.
 
@@ -80,14 +90,16 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-    precision: Any = None,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
+    precision: lax.PrecisionLike = None,
 ) -> Array:  # fmt: skip
     """Cross-correlation of two matrices; the arguments are those of `convolve2d`."""
     return _matrices("correlate2d", in1, in2, mode, boundary, fillvalue, precision, True)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Array:
+def fftconvolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
+) -> Array:
     """Convolution by the FFT, along all axes or some of them.
 
     Args:
@@ -102,7 +114,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Arr
     return _along_axes("fftconvolve", in1, in2, mode, axes, False)
 
 
-def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Array:
+def oaconvolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
+) -> Array:
     """`fftconvolve` by overlap-add: the longer array is divided into blocks of optimal length.
 
     It is faster than `fftconvolve` if one array is much longer. The arguments are those of
@@ -111,7 +125,9 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Arra
     return _along_axes("oaconvolve", in1, in2, mode, axes, True)
 
 
-def choose_conv_method(in1: Any, in2: Any, mode: str = "full", measure: bool = False) -> str:
+def choose_conv_method(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", measure: bool = False
+) -> str:
     """The faster method of `convolve`, ``"direct"`` or ``"fft"``, by an estimate of operations.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled, one_axis
 
 from .._layout import as_operand, check_mode, padded, resized, together
@@ -35,7 +36,7 @@ def _is_zero(a: Any) -> bool:
     return isinstance(a, np.ndarray) and a.reshape(-1)[0] == 0
 
 
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: Any = None) -> Any:
     """Filter along an axis with the transfer function ``b(z) / a(z)``.
 
     ``a[0] y[i] = sum(b[k] x[i - k]) - sum(a[k] y[i - k])`` with zeros before the first element. The
@@ -158,7 +159,7 @@ def moving_sum(b: Any, x: Any) -> Any:
     return total
 
 
-def lfilter_zi(b: Any, a: Any) -> Array:
+def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """Initial state of `lfilter` for the steady response to a constant 1.
 
     Raises:
@@ -190,9 +191,15 @@ def steady(b: Any, a: Any) -> Any:
 
 
 def filtfilt(
-    b: Any, a: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None,
-    method: str = "pad", irlen: int | None = None,
-) -> Array:  # fmt: skip
+    b: ArrayLike,
+    a: ArrayLike,
+    x: ArrayLike,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
+    method: str = "pad",
+    irlen: int | None = None,
+) -> Array:
     """Filter forward and backward, without a delay of phase.
 
     Args:
@@ -257,7 +264,7 @@ def _sections(name: str, sos: Any) -> Any:
     return sos
 
 
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def sosfilt(sos: Any, x: ArrayLike, axis: int = -1, zi: Any = None) -> Any:
     """Filter with a cascade of sections of second order.
 
     Args:
@@ -334,7 +341,7 @@ def _section_states(sos):
 
 
 def sosfiltfilt(
-    sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
+    sos: Any, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> Array:
     """Filter forward and backward with sections of second order; see `filtfilt`.
 

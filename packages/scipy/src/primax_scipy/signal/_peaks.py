@@ -14,6 +14,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex
 
 from .._layout import single_at_least
@@ -29,7 +30,7 @@ def _bounds(name: str, value: Any) -> tuple[Any, Any]:
 
 
 def find_peaks(
-    x: Any, height: Any = None, threshold: Any = None, distance: Any = None,
+    x: ArrayLike, height: Any = None, threshold: Any = None, distance: Any = None,
     prominence: Any = None, width: Any = None, wlen: int | None = None, rel_height: float = 0.5,
     plateau_size: Any = None, *, size: int | None = None,
 ) -> tuple[Array, dict[str, Array]]:  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, compiled, is_complex, one_axis
 
 from .._layout import (
@@ -30,7 +31,7 @@ from ._linear_filters import moving_sum
 from ._windows import get_window
 
 
-def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Array:
+def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     """Analytic signal: the signal plus ``i`` times its Hilbert transform, by the FFT.
 
     Args:
@@ -69,7 +70,7 @@ def _analytic(x, *, n, axis):
 
 
 def resample(
-    x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
+    x: ArrayLike, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
 ) -> Any:
     """Signals with another number of samples, by the FFT; they are taken as periodic.
 
@@ -160,7 +161,7 @@ def _two_sided(spectrum, positive, shared, num, axis):
     return out
 
 
-def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1) -> Array:
+def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = -1) -> Array:
     """Insert zeros, filter, and take every ``down``-th sample, in one product of matrices.
 
     Args:
@@ -212,7 +213,7 @@ _BACKGROUNDS = ("constant", "mean", "median", "minimum", "maximum")
 
 
 def resample_poly(
-    x: Any, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0),
+    x: ArrayLike, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0),
     padtype: str | None = None, cval: Any = None,
 ) -> Array:  # fmt: skip
     """Signals with a sampling rate multiplied by ``up / down``, by a filter of finite length.
@@ -280,7 +281,7 @@ def _background(x, axis, kind, cval):
 
 
 def savgol_filter(
-    x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0,
+    x: ArrayLike, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0,
     axis: int = -1, mode: str = "interp", cval: Any = 0.0,
 ) -> Array:  # fmt: skip
     """Smooth by polynomials of least squares in a moving window.

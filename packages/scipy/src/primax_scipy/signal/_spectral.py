@@ -7,6 +7,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, compiled, is_complex
 
 from .._layout import check_mode
@@ -17,7 +18,7 @@ _MODES = ("psd", "complex", "magnitude", "angle", "phase")
 
 
 def csd(
-    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+    x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
     noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -57,7 +58,7 @@ def csd(
 
 
 def welch(
-    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+    x: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
     noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -94,7 +95,7 @@ def _density(
 
 
 def periodogram(
-    x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: int | None = None,
+    x: ArrayLike, fs: Any = 1.0, window: Any = "boxcar", nfft: int | None = None,
     detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1,
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -114,7 +115,7 @@ def periodogram(
 
 
 def coherence(
-    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+    x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
     noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
     axis: int = -1,
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -134,7 +135,7 @@ def _ratio(pxy, pxx, pyy):
 
 
 def spectrogram(
-    x: Any, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: int | None = None,
+    x: ArrayLike, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: int | None = None,
     noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1, mode: str = "psd",
 ) -> tuple[Array, Array, Array]:  # fmt: skip
@@ -184,11 +185,19 @@ def segmented(x, window, fs, *, axis, plan, mode):
 
 
 def stft(
-    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = False, return_onesided: bool = True,
-    boundary: str | None = "zeros", padded: bool = True, axis: int = -1,
+    x: ArrayLike,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
     scaling: str = "spectrum",
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Array, Array, Array]:
     """Short-time Fourier transform: the spectra of overlapping segments.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, axes_of, check_arrays, compiled, one_axis
 
 from .._functions import floats
@@ -38,8 +40,8 @@ def _sem(a, *, axes, ddof, keepdims, omit):
 
 
 def sem(
-    a: Any,
-    axis: Any = 0,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = 0,
     ddof: int = 1,
     nan_policy: str = "propagate",
     *,
@@ -96,7 +98,7 @@ def _skew(a, *, axis, bias):
     return pnp.where(some, value, pnp.full_like(value, np.nan))
 
 
-def skew(a: Any, axis: int | None = 0, bias: bool = True) -> Array:
+def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True) -> Array:
     """Skewness: the third central moment divided by the cube of the standard deviation.
 
     Args:
@@ -126,7 +128,7 @@ def _kurtosis(a, *, axis, fisher, bias):
     return pnp.where(some, value, pnp.full_like(value, np.nan))
 
 
-def kurtosis(a: Any, axis: int | None = 0, fisher: bool = True, bias: bool = True) -> Array:
+def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool = True) -> Array:
     """Kurtosis: the fourth central moment divided by the square of the variance.
 
     Args:
@@ -153,7 +155,7 @@ def _zscore(a, *, axis, ddof):
     return gaps / pnp.std(a, axis, ddof=ddof, keepdims=True)
 
 
-def zscore(a: Any, axis: int | None = 0, ddof: int = 0) -> Array:
+def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Elements less the mean, divided by the standard deviation.
 
     Args:
@@ -184,7 +186,9 @@ class DescribeResult(NamedTuple):
     kurtosis: Array
 
 
-def describe(a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True) -> DescribeResult:
+def describe(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = True
+) -> DescribeResult:
     """Number, extremes, mean, variance, skewness and kurtosis of data.
 
     Args:
@@ -205,7 +209,7 @@ def describe(a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True) -> 
     return DescribeResult(x.shape[place], extremes, pnp.mean(x, place), variance, *moments)
 
 
-def iqr(a: Any, axis: int | None = None, rng: tuple[float, float] = (25, 75)) -> Array:
+def iqr(a: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 75)) -> Array:
     """Interquartile range: the difference of two percentiles.
 
     Args:
@@ -241,7 +245,7 @@ def _mean(x: Any, axis: int, weights: Any) -> Any:
     return pnp.sum(x * weights, axis) / pnp.sum(weights, axis)
 
 
-def gmean(a: Any, axis: int | None = 0, weights: Any = None) -> Array:
+def gmean(a: ArrayLike, axis: int | None = 0, weights: ArrayLike | None = None) -> Array:
     """Geometric mean; NaN for negative elements.
 
     Args:
@@ -257,7 +261,7 @@ def gmean(a: Any, axis: int | None = 0, weights: Any = None) -> Array:
     return pnp.exp(_mean(pnp.log(x), place, _weights("gmean", x, weights)))
 
 
-def hmean(a: Any, axis: int | None = 0, weights: Any = None) -> Array:
+def hmean(a: ArrayLike, axis: int | None = 0, weights: ArrayLike | None = None) -> Array:
     """Harmonic mean; NaN for negative elements, 0 if an element is 0.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, one_axis
 
 from ._policies import check_policy
@@ -57,7 +58,7 @@ def _mode(a, *, axis, keepdims):
 
 
 def mode(
-    a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+    a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
     """Most frequent value along an axis; the smallest one of several.
 
@@ -114,7 +115,7 @@ def _rankdata(a, *, method, axis):
 
 
 def rankdata(
-    a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
+    a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate"
 ) -> Array:
     """Ranks of elements, beginning with 1.
 
