@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import primax_core
 from primax_core.extend import fold_traceback
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _REDUCE_AXES = {"reduce_axes": "must be empty."}
 
@@ -51,13 +53,13 @@ def _check_reduce_axes(function: str, axes: Sequence[Any]) -> None:
 
 @_extends(primax_core.value_and_grad, _REDUCE_AXES)
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Callable[_P, tuple[_R, Any]]:
     """:func:`primax_core.value_and_grad` with ``reduce_axes``."""
     _check_reduce_axes("value_and_grad", reduce_axes)
     return primax_core.value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
@@ -65,13 +67,13 @@ def value_and_grad(
 
 @_extends(primax_core.grad, _REDUCE_AXES)
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """:func:`primax_core.grad` with ``reduce_axes``."""
     _check_reduce_axes("grad", reduce_axes)
     return primax_core.grad(fun, argnums, has_aux, holomorphic, allow_int)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from .._base import pytree, source
 from .._base.config import state
@@ -25,15 +25,18 @@ from .vjp import differentiable
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 def checkpoint(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     *,
     prevent_cse: bool = True,
     policy: Callable[..., Any] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
-) -> Callable[..., Any]:
+) -> Callable[_P, _R]:
     """The function, with its intermediate values recomputed in reverse-mode differentiation.
 
     Args:

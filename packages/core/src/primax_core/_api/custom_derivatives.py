@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -32,15 +32,18 @@ from .arguments import (
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-class _CustomFunction:
+
+class _CustomFunction(Generic[_P, _R]):
     """Base of ``custom_jvp`` and ``custom_vjp``."""
 
     _undefined: ClassVar[Mapping[str, Any]]  # attributes of the rules, before they are defined
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[_P, _R],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: str | Sequence[str] = (),
     ):
@@ -90,7 +93,7 @@ class _Bound:
         return self._function(self._instance, *args, **kwargs)
 
 
-class custom_jvp(_CustomFunction):
+class custom_jvp(_CustomFunction[_P, _R]):
     """A function with a custom forward-mode rule, which also defines reverse mode.
 
     Args:
@@ -146,7 +149,7 @@ class custom_jvp(_CustomFunction):
         self.defjvp(rule)
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
@@ -212,7 +215,7 @@ def _checked_jvp_outputs(pair, rule: Callable, fun: Callable):
     return outs, tangents_out, tree
 
 
-class custom_vjp(_CustomFunction):
+class custom_vjp(_CustomFunction[_P, _R]):
     """A function with custom reverse-mode rules.
 
     Args:
@@ -300,7 +303,7 @@ class custom_vjp(_CustomFunction):
         self.logs = True
 
     @api_boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -19,14 +19,17 @@ from .vjp import VJP, pull_back
 
 tree_flatten = pytree.tree_flatten
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, tuple[_R, Any]]:
     """A function that returns the value of ``fun`` and its gradient.
 
     Args:
@@ -77,12 +80,12 @@ def _one_of(aval: ShapedArray) -> Literal:
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """A function that returns the gradient of ``fun``; arguments as :func:`value_and_grad`.
 
     >>> float(grad(lambda x: x * x * x)(2.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from .vmap import vmap
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
+_P = ParamSpec("_P")
+
 _ADVICE = (
     "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
     "non-holomorphic functions involving complex inputs or integer inputs, use jvp directly."
@@ -38,11 +40,11 @@ _ADVICE = (
 
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """Jacobian of a function by forward mode, column by column: efficient for few inputs.
 
     Returns:
@@ -93,12 +95,12 @@ def _zeros_for_integers(x, directions):
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """Jacobian of a function by reverse mode, row by row: efficient for few results.
 
     The structure of the results is that of :func:`jacfwd`.
@@ -137,11 +139,11 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, Any]:
     """Second derivatives: forward mode over reverse mode.
 
     >>> float(hessian(lambda x: x * x * x)(2.0))

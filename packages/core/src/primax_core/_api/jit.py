@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from .._base import caches, pytree, source
 from .._base.config import state
@@ -35,6 +35,9 @@ from .shape_struct import type_like
 from .stages import Lowered, Traced
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class Unspecified:
@@ -72,12 +75,12 @@ class _SignatureOfWrapped:
         return inspect.signature(instance.__wrapped__)
 
 
-class JitFunction:
+class JitFunction(Generic[_P, _R]):
     """A compiled function, the result of :func:`jit`."""
 
     __signature__: Any = _SignatureOfWrapped()
 
-    def __init__(self, fun: Callable[..., Any], options: _Options):
+    def __init__(self, fun: Callable[_P, _R], options: _Options):
         take_attributes(self, fun)
         for name in [n for n in vars(self) if not n.startswith("__") and hasattr(type(self), n)]:
             del self.__dict__[name]  # an attribute of the function must not hide a method
@@ -94,7 +97,7 @@ class JitFunction:
         self._keyed: dict[Any, Any] = caches.Bounded()
         self._nested = False  # an argument of a repeated call was a tree of arrays
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             if state.trace is None:
                 # The fast path; `launch` is inlined, because one call less is 1 % of a jitted call.
@@ -402,6 +405,38 @@ def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tre
     return cache.name, donated, o.keep_unused, o.compiler_options, chosen, requested
 
 
+@overload
+def jit(
+    fun: Callable[_P, _R],
+    /,
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Any = ...,
+    backend: str | None = ...,
+    inline: bool | Inline = ...,
+    compiler_options: dict[str, Any] | None = ...,
+) -> JitFunction[_P, _R]: ...
+@overload
+def jit(
+    *,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ...,
+    device: Any = ...,
+    backend: str | None = ...,
+    inline: bool | Inline = ...,
+    compiler_options: dict[str, Any] | None = ...,
+) -> Callable[[Callable[_P, _R]], JitFunction[_P, _R]]: ...
 def jit(
     fun: Any = UNSPECIFIED,
     /,

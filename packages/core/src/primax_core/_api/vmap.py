@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info, leaf_names
 
 tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class MappedClasses(Protocol):
@@ -59,14 +62,14 @@ other: Final = _Other()
 
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     sum_match: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, _R]:
     """A function that applies ``fun`` to all slices of its arguments at once.
 
     Args:

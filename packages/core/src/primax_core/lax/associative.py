@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from .._base import pytree
 from .._trace.core import typeof
@@ -12,10 +12,12 @@ from .cumulative import prefixes
 from .permuting import rev
 from .shapes import canonical_axis
 
+_T = TypeVar("_T")
+
 
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
-) -> Any:
+    fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = False, axis: int = 0
+) -> _T:
     """Prefix scan of an associative function along an axis, in logarithmic depth.
 
     Args:

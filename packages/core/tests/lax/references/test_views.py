@@ -148,6 +148,18 @@ def test_errors_name_the_view():
         q.at[2:8].at[1:3].set(np.zeros(3, F32))
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_empty_view_of_a_strided_view(compiled):
+    def run(q):
+        view = q.at[3:4:3, 0].at[1:1].at[0:0]
+        view.addupdate(np.ones(0, F32))
+        return view.get()
+
+    q = px.new_ref(BLOCK)
+    assert (px.jit(run)(q) if compiled else run(q)).shape == (0,)
+    np.testing.assert_array_equal(q[...], BLOCK)
+
+
 # Random chains against NumPy
 
 

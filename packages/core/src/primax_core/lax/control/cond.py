@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -64,7 +64,25 @@ class _NotGiven:
 
 _NOT_GIVEN: Any = _NotGiven()
 
+_Operands = TypeVarTuple("_Operands")
+_R = TypeVar("_R")
 
+
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[*_Operands], _R],
+    false_fun: Callable[[*_Operands], _R],
+    *operands: *_Operands,
+) -> _R: ...
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = ...,
+) -> Any: ...
 @api_boundary
 def cond(
     pred: Any,
@@ -122,6 +140,16 @@ def _two_operands(pred, true_operand, true_fun, false_operand, false_fun):
     )
 
 
+@overload
+def switch(
+    index: Any,
+    branches: Sequence[Callable[[*_Operands], _R]],
+    *operands: *_Operands,
+) -> _R: ...
+@overload
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...
+) -> Any: ...
 @api_boundary
 def switch(
     index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NOT_GIVEN

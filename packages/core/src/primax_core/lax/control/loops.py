@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..._base import pytree
 from ..._base.config import state
@@ -23,16 +23,18 @@ from .while_loop import while_loop
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
+_T = TypeVar("_T")
+
 
 @api_boundary
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[..., Any],
-    init_val: Any,
+    body_fun: Callable[[Any, _T], _T],
+    init_val: _T,
     *,
     unroll: int | bool | None = None,
-) -> Any:
+) -> _T:
     """``val = body_fun(i, val)`` for each ``i`` from ``lower`` to ``upper - 1``.
 
     With concrete bounds this is a :func:`scan`, which supports reverse mode. With traced bounds it
@@ -117,7 +119,7 @@ def _named(step: Callable, fun: Callable) -> Callable:
 
 
 @api_boundary
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T:
     """Apply ``f`` to each slice of ``xs`` along the leading axis sequentially; stack the results.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,10 @@ from .scan_residuals import LinearScan
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
+_Carry = TypeVar("_Carry")
+_X = TypeVar("_X")
+_Y = TypeVar("_Y")
+
 scan_p: Final = Primitive(
     "scan", multiple_results=True, cache_on=lambda params: params["jaxpr"].cache
 )
@@ -70,14 +74,14 @@ hide_defaults("scan", _split_transpose=False)
 
 @api_boundary
 def scan(
-    f: Callable[..., Any],
-    init: Any,
-    xs: Any = None,
+    f: Callable[[_Carry, _X], tuple[_Carry, _Y]],
+    init: _Carry,
+    xs: _X | None = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[_Carry, _Y]:
     """Loop ``carry, y = f(carry, x)`` over the leading axis of ``xs``; stack the ``y``.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -52,13 +52,15 @@ from .forwarding import Reduced, carries_as_operands, forwards, unchanged_carrie
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
+_T = TypeVar("_T")
+
 while_p: Final = Primitive(
     "while", multiple_results=True, cache_on=lambda params: params["body_jaxpr"].cache
 )
 
 
 @api_boundary
-def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], init_val: _T) -> _T:
     """Apply ``body_fun`` to a value repeatedly while ``cond_fun`` of the value is true.
 
     Args:

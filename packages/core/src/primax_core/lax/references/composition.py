@@ -79,6 +79,8 @@ def _along_axis(
         return inner, offset
     if inner != INTEGER and inner.size == outer.size and inner.stride == 1:
         return outer, start
+    if inner != INTEGER and inner.size == 0:
+        return StaticSlice(0, 0, 1), 0  # with a stride, the start could exceed the axis
     size = 1 if inner == INTEGER else span_of(inner)
     offset = within(offset, outer.size, size)
     if outer.stride > 1:
