@@ -1,7 +1,8 @@
 """Check the types of the installed wheels' public API: ``python tools/typecheck.py PACKAGE...``.
 
 Pyright's ``--verifytypes`` counts the public symbols whose type is fully known. Their share must
-not be below the package's floor. Then mypy and pyright check example user programs. Run by
+not be below the package's floor, and the share of parameters whose type is ``Any`` not above its
+limit (``any_share.py``). Then mypy and pyright check example user programs. Run by
 ``nox -s typecheck``.
 """
 
@@ -13,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from any_share import is_within_its_limit
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("integration_tests/typing",)
@@ -82,6 +85,8 @@ def check_programs() -> bool:
 def main() -> int:
     """Check the packages named on the command line, then the programs."""
     results = [reaches_its_floor(package) for package in sys.argv[1:]]
+    # The facade shows functions of the other packages.
+    results += [is_within_its_limit(package) for package in sys.argv[1:] if package != "primax"]
     return int(not (check_programs() and all(results)))
 
 

@@ -38,9 +38,11 @@ def with_signature(
       parameters: names and defaults; ``inspect.Parameter.empty`` for none.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature(
-        [inspect.Parameter(n, kind, default=default) for n, default in parameters]
-    )
+    operands = [
+        inspect.Parameter(n, kind, default=default, annotation="ArrayLike")
+        for n, default in parameters
+    ]
+    signature = inspect.Signature(operands, return_annotation="Array")
 
     def bound(*args: Any, **named: Any) -> Any:
         complete = signature.bind(*args, **named)

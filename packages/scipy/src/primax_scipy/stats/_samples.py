@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -117,12 +118,16 @@ def sampler(of: Any, sample: Sampler, last: Sequence[tuple[str, Any]], whole: bo
         return lax.convert_element_type(choose(accepted, out, np.nan), dtype)
 
     kind = Parameter.POSITIONAL_OR_KEYWORD
+    operand = partial(Parameter, kind=kind, annotation="ArrayLike")
+    option = partial(Parameter, kind=Parameter.KEYWORD_ONLY, default=None)
     signature = Signature(
         [
-            *[Parameter(n, kind) for n in ("key", *of.shapes)],
-            *[Parameter(n, kind, default=v) for n, v in last],
-            *[Parameter(n, Parameter.KEYWORD_ONLY, default=None) for n in ("shape", "dtype")],
-        ]
+            *[operand(n) for n in ("key", *of.shapes)],
+            *[operand(n, default=v) for n, v in last],
+            option("shape", annotation="ShapeLike | None"),
+            option("dtype", annotation="DTypeLike | None"),
+        ],
+        return_annotation="Array",
     )
 
     def rvs(*args: Any, **named: Any) -> Any:
