@@ -36,7 +36,20 @@ def operate(name: str, op: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 / x2``; integers become floats."""
+    """``x1 / x2``; integers become floats.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast; integers are converted to floats.
+
+    Returns:
+      An array of the common shape.
+
+    The derivatives are ``1 / x2`` and ``-x1 / x2**2``. Division by 0 gives infinities, and NaN for
+    0 / 0.
+
+    >>> divide(np.array([1, 2], np.int32), 4)
+    Array([0.25, 0.5 ], dtype=float32)
+    """
     return operate("divide", operator.truediv, x1, x2)
 
 
@@ -48,8 +61,17 @@ def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 // x2``: quotients rounded toward minus infinity; the derivative is zero.
 
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
     Raises:
       TypeError: for complex numbers.
+
+    >>> floor_divide(np.array([7.0, -7.0], np.float32), 2.0)
+    Array([ 3., -4.], dtype=float32)
     """
     return operate("floor_divide", operator.floordiv, x1, x2)
 
@@ -66,7 +88,17 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``."""
+    """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    >>> mod(np.array([7, -7], np.int32), 3)
+    Array([1, 2], dtype=int32)
+    """
     return operate("mod", operator.mod, x1, x2)
 
 
@@ -75,6 +107,15 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Pairs of floor quotient and remainder, as Python's ``divmod`` returns them.
 
     For infinite operands the quotient may differ from :func:`floor_divide`.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      Two arrays of the common shape.
+
+    >>> divmod(np.array([7, -7], np.int32), 3)
+    (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
     return builtins.divmod(x1, x2)
 
@@ -120,13 +161,37 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @elementwise
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x ** y`` computed in floating point, also for integers."""
+    """``x ** y`` computed in floating point, also for integers.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    The derivatives are those of :func:`power`.
+
+    >>> float_power(np.array([2, 4], np.int32), 0.5)
+    Array([1.4142135, 2.       ], dtype=float32, weak_type=True)
+    """
     return lax.pow(*inexact_pair("float_power", x, y))
 
 
 @elementwise
 def square(x: ArrayLike, /) -> Array:
-    """``x * x``; booleans count as integers."""
+    """``x * x``; booleans count as integers.
+
+    Args:
+      x: an array or a number of real or complex dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``2 * x``.
+
+    >>> square(np.array([-1.5, 0.0, 2.0], np.float32))
+    Array([2.25, 0.  , 4.  ], dtype=float32)
+    """
     if typeof(x).dtype == np.bool_:
         x = lax.convert_element_type(x, np.int32)
     return lax.integer_pow(x, 2)
@@ -134,7 +199,19 @@ def square(x: ArrayLike, /) -> Array:
 
 @elementwise
 def reciprocal(x: ArrayLike, /) -> Array:
-    """``1 / x``; integers become floats."""
+    """``1 / x``; integers become floats.
+
+    Args:
+      x: an array or a number of real or complex dtype; integers are converted to floats.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``-1 / x**2``. The reciprocal of 0 is infinite.
+
+    >>> reciprocal(np.array([-2.0, 0.0, 4.0], np.float32))
+    Array([-0.5 ,   inf,  0.25], dtype=float32)
+    """
     return lax.integer_pow(as_inexact(x), -1)
 
 
@@ -147,6 +224,15 @@ def abs(x: ArrayLike, /) -> Array:
 
     The derivative at 0 is 1. The smallest integer has no positive counterpart and is returned
     unchanged.
+
+    Args:
+      x: an array or a number of real or complex dtype, or of integers.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> abs(np.array([-1.5, 0.0, 2.0], np.float32))
+    Array([1.5, 0. , 2. ], dtype=float32)
     """
     dtype = typeof(x).dtype
     if dtype == np.bool_ or dtypes.issubdtype(dtype, np.unsignedinteger):
@@ -159,19 +245,55 @@ absolute = abs
 
 @elementwise
 def fabs(x: ArrayLike, /) -> Array:
-    """Absolute value of each element as a float. Complex numbers raise an error."""
+    """Absolute value of each element as a float. Complex numbers raise an error.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is that of :func:`abs`.
+
+    >>> fabs(np.array([-1.5, 0.0, 2.0], np.float32))
+    Array([1.5, 0. , 2. ], dtype=float32)
+    """
     return lax.abs(as_real("fabs", x))
 
 
 @elementwise
 def positive(x: ArrayLike, /) -> Array:
-    """The elements unchanged."""
+    """The elements unchanged.
+
+    Args:
+      x: an array or a number of real or complex dtype, or of integers.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is 1.
+
+    >>> positive(np.array([-1.5, 0.0, 2.0], np.float32))
+    Array([-1.5,  0. ,  2. ], dtype=float32)
+    """
     return x
 
 
 @elementwise
 def sign(x: ArrayLike, /) -> Array:
-    """Sign of each element: -1, 0 or 1, NaN for NaN; ``x / abs(x)`` for complex numbers."""
+    """Sign of each element: -1, 0 or 1, NaN for NaN; ``x / abs(x)`` for complex numbers.
+
+    Args:
+      x: an array or a number of real or complex dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is 0 everywhere.
+
+    >>> sign(np.array([-1.5, 0.0, 2.0], np.float32))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
     out = lax.sign(x)
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         return out

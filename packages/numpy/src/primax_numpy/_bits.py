@@ -19,7 +19,17 @@ from ._functions import compiled, elementwise
 
 @elementwise
 def invert(x: ArrayLike, /) -> Array:
-    """Each element with all bits flipped; logical negation for booleans."""
+    """Each element with all bits flipped; logical negation for booleans.
+
+    Args:
+      x: an array or a number of integers or booleans.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> invert(np.array([0, 1, -3], np.int32))
+    Array([-1, -2,  2], dtype=int32)
+    """
     return lax.bitwise_not(x)
 
 
@@ -28,12 +38,32 @@ bitwise_invert = invert
 
 
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x << y``: bits shifted to higher positions; 0 if ``y`` is negative or too large."""
+    """``x << y``: bits shifted to higher positions; 0 if ``y`` is negative or too large.
+
+    Args:
+      x, y: integers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    >>> left_shift(np.array([1, 3], np.int32), 2)
+    Array([ 4, 12], dtype=int32)
+    """
     return operate("left_shift", operator.lshift, x, y)
 
 
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 >> x2``: bits shifted to lower positions; an arithmetic shift for signed integers."""
+    """``x1 >> x2``: bits shifted to lower positions; an arithmetic shift for signed integers.
+
+    Args:
+      x1, x2: integers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    >>> right_shift(np.array([8, -8], np.int32), 2)
+    Array([ 2, -2], dtype=int32)
+    """
     return operate("right_shift", operator.rshift, x1, x2)
 
 
@@ -47,7 +77,17 @@ def _whole(dtype: Any) -> bool:
 
 @elementwise
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """Number of bits that are set in the absolute value of each element, as ``uint8``."""
+    """Number of bits that are set in the absolute value of each element, as ``uint8``.
+
+    Args:
+      x: an array or a number of integers or booleans.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> bitwise_count(np.array([0, 7, -8], np.int32))
+    Array([0, 3, 1], dtype=uint8)
+    """
     dtype = typeof(x).dtype
     if not _whole(dtype):
         raise TypeError(f"bitwise_count needs integers or booleans, got {dtype.name}")

@@ -57,7 +57,20 @@ def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> A
 
 @elementwise
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise maximum that ignores NaN: NaN only if both elements are."""
+    """Elementwise maximum that ignores NaN: NaN only if both elements are.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    The derivative of the result is that of the larger element, half of each for equal ones.
+
+    >>> import numpy as np
+    >>> fmax(np.array([1.0, np.nan], np.float32), 0.5)
+    Array([1. , 0.5], dtype=float32)
+    """
     x, y = broadcast_together(*pair("fmax", x1, x2))
     second: Any = x <= y
     return lax.select(lax.bitwise_or(second, x != x), y, x)
@@ -65,7 +78,20 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @elementwise
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise minimum that ignores NaN: NaN only if both elements are."""
+    """Elementwise minimum that ignores NaN: NaN only if both elements are.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    The derivative of the result is that of the smaller element, half of each for equal ones.
+
+    >>> import numpy as np
+    >>> fmin(np.array([1.0, np.nan], np.float32), 0.5)
+    Array([0.5, 0.5], dtype=float32)
+    """
     x, y = broadcast_together(*pair("fmin", x1, x2))
     second: Any = x >= y
     return lax.select(lax.bitwise_or(second, x != x), y, x)

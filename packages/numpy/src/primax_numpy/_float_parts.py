@@ -35,8 +35,17 @@ def sign_bits(x: Any) -> Any:
 def signbit(x: ArrayLike, /) -> Array:
     """True where the sign bit of an element is set: negative numbers, -0.0, and negative NaN.
 
+    Args:
+      x: an array or a number of real dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
     Raises:
       ValueError: if ``x`` is complex.
+
+    >>> signbit(np.array([1.0, -0.0, -np.inf], np.float32))
+    Array([False,  True,  True], dtype=bool)
     """
     check_not_complex("signbit", x)
     return sign_bits(as_inexact(x))
@@ -44,7 +53,19 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @elementwise
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Magnitudes of ``x1`` with the signs of ``x2``; integers become floats."""
+    """Magnitudes of ``x1`` with the signs of ``x2``; integers become floats.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast; integers are converted to floats.
+
+    Returns:
+      An array of the common shape.
+
+    The derivative with respect to ``x2`` is 0.
+
+    >>> copysign(np.array([1.0, -2.0], np.float32), -0.0)
+    Array([-1., -2.], dtype=float32)
+    """
     x, y = real_pair("copysign", x1, x2)
     size = lax.abs(x)
     shape = common_shape(typeof(x).shape, typeof(y).shape)
@@ -58,7 +79,19 @@ def _chosen(condition: Any, x: Any, y: Any, shape: tuple[int, ...]) -> Any:
 
 @elementwise
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The next float after each element of ``x`` toward ``y``; integers become floats."""
+    """The next float after each element of ``x`` toward ``y``; integers become floats.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape.
+
+    The derivative is 0.
+
+    >>> nextafter(np.array([1.0, 0.0], np.float32), 2.0)
+    Array([1.0000001e+00, 1.4012985e-45], dtype=float32)
+    """
     return lax.nextafter(*real_pair("nextafter", x, y))
 
 
@@ -117,8 +150,19 @@ def _scaled(x: Any, exponent: Any) -> Any:
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 * 2**x2`` for integers ``x2``, exact unless the result overflows or underflows.
 
+    Args:
+      x1, x2: mantissas, and integer exponents.
+
+    Returns:
+      An array of the common shape.
+
     Raises:
       ValueError: if ``x1`` is complex, or ``x2`` is not of integer dtype.
+
+    The derivative with respect to the mantissa is ``2**x2``.
+
+    >>> ldexp(np.array([1.0, 3.0], np.float32), 2)
+    Array([ 4., 12.], dtype=float32)
     """
     aval, exponent = typeof(x1), typeof(x2)
     whole = dtypes.issubdtype(exponent.dtype, np.integer) or exponent.dtype == np.bool_

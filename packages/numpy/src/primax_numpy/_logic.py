@@ -24,32 +24,92 @@ from ._promotion import broadcast_together, check_not_complex, is_complex, pair
 
 
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x == y`` elementwise."""
+    """``x == y`` elementwise.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast, of any dtype.
+
+    Returns:
+      An array of the common shape.
+
+    >>> equal(np.array([1, 2], np.int32), 2)
+    Array([False,  True], dtype=bool)
+    """
     return operate("equal", operator.eq, x, y)
 
 
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x != y`` elementwise."""
+    """``x != y`` elementwise.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast, of any dtype.
+
+    Returns:
+      An array of the common shape.
+
+    >>> not_equal(np.array([1, 2], np.int32), 2)
+    Array([ True, False], dtype=bool)
+    """
     return operate("not_equal", operator.ne, x, y)
 
 
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x < y`` elementwise; complex numbers are ordered lexicographically."""
+    """``x < y`` elementwise; complex numbers are ordered lexicographically.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast, of any dtype.
+
+    Returns:
+      An array of the common shape.
+
+    >>> less(np.array([1, 2], np.int32), 2)
+    Array([ True, False], dtype=bool)
+    """
     return operate("less", operator.lt, x, y)
 
 
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x <= y`` elementwise; complex numbers are ordered lexicographically."""
+    """``x <= y`` elementwise; complex numbers are ordered lexicographically.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast, of any dtype.
+
+    Returns:
+      An array of the common shape.
+
+    >>> less_equal(np.array([1, 2], np.int32), 1)
+    Array([ True, False], dtype=bool)
+    """
     return operate("less_equal", operator.le, x, y)
 
 
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x > y`` elementwise; complex numbers are ordered lexicographically."""
+    """``x > y`` elementwise; complex numbers are ordered lexicographically.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast, of any dtype.
+
+    Returns:
+      An array of the common shape.
+
+    >>> greater(np.array([1, 2], np.int32), 1)
+    Array([False,  True], dtype=bool)
+    """
     return operate("greater", operator.gt, x, y)
 
 
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x >= y`` elementwise; complex numbers are ordered lexicographically."""
+    """``x >= y`` elementwise; complex numbers are ordered lexicographically.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast, of any dtype.
+
+    Returns:
+      An array of the common shape.
+
+    >>> greater_equal(np.array([1, 2], np.int32), 2)
+    Array([False,  True], dtype=bool)
+    """
     return operate("greater_equal", operator.ge, x, y)
 
 
@@ -60,7 +120,17 @@ def truth(x: Any) -> Any:
 
 @elementwise
 def logical_not(x: ArrayLike, /) -> Array:
-    """True where an element is zero or ``False``."""
+    """True where an element is zero or ``False``.
+
+    Args:
+      x: an array or a number of any dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> logical_not(np.array([0, 1, 2], np.int32))
+    Array([ True, False, False], dtype=bool)
+    """
     return lax.bitwise_not(truth(x))
 
 
@@ -69,7 +139,19 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 @elementwise
 def isnan(x: ArrayLike, /) -> Array:
-    """True where an element, or a part of a complex one, is NaN."""
+    """True where an element, or a part of a complex one, is NaN.
+
+    Args:
+      x: an array or a number of any dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    Integers and booleans are never NaN.
+
+    >>> isnan(np.array([1.0, np.nan, np.inf], np.float32))
+    Array([False,  True, False], dtype=bool)
+    """
     return lax.ne(x, x)
 
 
@@ -81,7 +163,19 @@ def _finite(x: Any) -> Any:
 
 @elementwise
 def isfinite(x: ArrayLike, /) -> Array:
-    """True where an element is neither infinite nor NaN."""
+    """True where an element is neither infinite nor NaN.
+
+    Args:
+      x: an array or a number of any dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    Integers and booleans are always finite.
+
+    >>> isfinite(np.array([1.0, np.nan, np.inf], np.float32))
+    Array([ True, False, False], dtype=bool)
+    """
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         return lax.full_like(x, True, np.dtype(np.bool_))
     return _finite(x)
@@ -93,7 +187,19 @@ def _is_infinite(x: Any) -> Any:
 
 @elementwise
 def isinf(x: ArrayLike, /) -> Array:
-    """True where an element, or a part of a complex one, is infinite."""
+    """True where an element, or a part of a complex one, is infinite.
+
+    Args:
+      x: an array or a number of any dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    Integers and booleans are never infinite.
+
+    >>> isinf(np.array([1.0, np.nan, np.inf], np.float32))
+    Array([False, False,  True], dtype=bool)
+    """
     if is_complex(x):
         infinite = lax.bitwise_or(_is_infinite(lax.real(x)), _is_infinite(lax.imag(x)))
     elif dtypes.issubdtype(typeof(x).dtype, np.floating):
@@ -133,14 +239,34 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 @elementwise
 def iscomplex(x: ArrayLike) -> Array:
-    """True where the imaginary part of an element is not zero."""
+    """True where the imaginary part of an element is not zero.
+
+    Args:
+      x: an array or a number of any dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> iscomplex(np.array([1.0, 1j, 2.0], np.complex64))
+    Array([False,  True, False], dtype=bool)
+    """
     part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
     return lax.ne(part, lax.full_like(part, 0))
 
 
 @elementwise
 def isreal(x: ArrayLike) -> Array:
-    """True where the imaginary part of an element is zero."""
+    """True where the imaginary part of an element is zero.
+
+    Args:
+      x: an array or a number of any dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> isreal(np.array([1.0, 1j, 2.0], np.complex64))
+    Array([ True, False,  True], dtype=bool)
+    """
     part = lax.imag(x) if is_complex(x) else lax.full_like(x, 0)
     return lax.eq(part, lax.full_like(part, 0))
 
@@ -165,19 +291,55 @@ def isrealobj(x: Any) -> bool:
 
 @elementwise
 def real(val: Any, /) -> Array:
-    """Real part of each element; real elements unchanged."""
+    """Real part of each element; real elements unchanged.
+
+    Args:
+      val: an array or a number of real or complex dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    Real arrays are returned unchanged.
+
+    >>> real(np.array([1 + 2j, 3.0, -1j], np.complex64))
+    Array([ 1.,  3., -0.], dtype=float32)
+    """
     return lax.real(val) if is_complex(val) else val
 
 
 @elementwise
 def imag(val: Any, /) -> Array:
-    """Imaginary part of each element; zero for real elements."""
+    """Imaginary part of each element; zero for real elements.
+
+    Args:
+      val: an array or a number of real or complex dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The result is 0 for real arrays.
+
+    >>> imag(np.array([1 + 2j, 3.0, -1j], np.complex64))
+    Array([ 2.,  0., -1.], dtype=float32)
+    """
     return lax.imag(val) if is_complex(val) else lax.full_like(val, 0)
 
 
 @elementwise
 def conj(x: ArrayLike, /) -> Array:
-    """Complex conjugate of each element; real elements unchanged."""
+    """Complex conjugate of each element; real elements unchanged.
+
+    Args:
+      x: an array or a number of real or complex dtype.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    Real arrays are returned unchanged.
+
+    >>> conj(np.array([1 + 2j, 3.0, -1j], np.complex64))
+    Array([ 1.-2.j,  3.-0.j, -0.+1.j], dtype=complex64)
+    """
     return lax.conj(x) if is_complex(x) else x
 
 

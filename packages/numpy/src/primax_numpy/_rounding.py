@@ -30,13 +30,37 @@ def _rounded(name: str, op: Callable[[Any], Any], x: Any) -> Any:
 
 @elementwise
 def floor(x: ArrayLike, /) -> Array:
-    """Largest integer not above each element, in its dtype; the derivative is zero."""
+    """Largest integer not above each element, in its dtype; the derivative is zero.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is 0 everywhere.
+
+    >>> floor(np.array([-1.5, 0.2, 2.0], np.float32))
+    Array([-2.,  0.,  2.], dtype=float32)
+    """
     return _rounded("floor", lax.floor, x)
 
 
 @elementwise
 def ceil(x: ArrayLike, /) -> Array:
-    """Smallest integer not below each element, in its dtype; the derivative is zero."""
+    """Smallest integer not below each element, in its dtype; the derivative is zero.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is 0 everywhere.
+
+    >>> ceil(np.array([-1.5, 0.2, 2.0], np.float32))
+    Array([-1.,  1.,  2.], dtype=float32)
+    """
     return _rounded("ceil", lax.ceil, x)
 
 
@@ -47,13 +71,37 @@ def toward_zero(x: Any) -> Any:
 
 @elementwise
 def trunc(x: ArrayLike) -> Array:
-    """Each element truncated toward zero, in its dtype; the derivative is zero."""
+    """Each element truncated toward zero, in its dtype; the derivative is zero.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is 0 everywhere.
+
+    >>> trunc(np.array([-1.5, 0.2, 2.7], np.float32))
+    Array([-1.,  0.,  2.], dtype=float32)
+    """
     return _rounded("trunc", toward_zero, x)
 
 
 @elementwise
 def rint(x: ArrayLike, /) -> Array:
-    """Nearest integer to each element, halves to even; integers become floats."""
+    """Nearest integer to each element, halves to even; integers become floats.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is 0 everywhere.
+
+    >>> rint(np.array([-1.5, 0.5, 2.7], np.float32))
+    Array([-2.,  0.,  3.], dtype=float32)
+    """
     if not dtypes.issubdtype(typeof(x).dtype, np.inexact):
         x = as_inexact(x)
         return lax.convert_element_type(x, typeof(x).dtype)

@@ -19,37 +19,112 @@ from ._promotion import as_inexact, broadcast_together, inexact_pair, is_complex
 
 @elementwise
 def sin(x: ArrayLike, /) -> Array:
-    """Sine of each element, in radians; integers become floats."""
+    """Sine of each element, in radians; integers become floats.
+
+    Args:
+      x: angles in radians, an array or a number; integers and booleans are converted to the default
+        float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``cos(x)``.
+
+    >>> sin(np.array([0.0, 0.5, 1.5], np.float32)).round(4)
+    Array([0.        , 0.47939998, 0.9975    ], dtype=float32)
+    """
     return lax.sin(as_inexact(x))
 
 
 @elementwise
 def cos(x: ArrayLike, /) -> Array:
-    """Cosine of each element, in radians; integers become floats."""
+    """Cosine of each element, in radians; integers become floats.
+
+    Args:
+      x: angles in radians, an array or a number; integers and booleans are converted to the default
+        float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``-sin(x)``.
+
+    >>> cos(np.array([0.0, 0.5, 1.5], np.float32)).round(4)
+    Array([1.        , 0.87759995, 0.0707    ], dtype=float32)
+    """
     return lax.cos(as_inexact(x))
 
 
 @elementwise
 def tan(x: ArrayLike, /) -> Array:
-    """Tangent of each element, in radians; integers become floats."""
+    """Tangent of each element, in radians; integers become floats.
+
+    Args:
+      x: angles in radians, an array or a number; integers and booleans are converted to the default
+        float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 + tan(x)**2``.
+
+    >>> tan(np.array([0.0, 0.5, 1.0], np.float32)).round(4)
+    Array([0.    , 0.5463, 1.5574], dtype=float32)
+    """
     return lax.tan(as_inexact(x))
 
 
 @elementwise
 def asin(x: ArrayLike, /) -> Array:
-    """Inverse sine of each element, in [-π/2, π/2]; NaN for floats outside [-1, 1]."""
+    """Inverse sine of each element, in [-π/2, π/2]; NaN for floats outside [-1, 1].
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 / sqrt(1 - x**2)``, infinite at -1 and 1.
+
+    >>> asin(np.array([0.0, 0.5, 2.0], np.float32)).round(4)
+    Array([0.    , 0.5236,    nan], dtype=float32)
+    """
     return lax.asin(as_inexact(x))
 
 
 @elementwise
 def acos(x: ArrayLike, /) -> Array:
-    """Inverse cosine of each element, in [0, π]; NaN for floats outside [-1, 1]."""
+    """Inverse cosine of each element, in [0, π]; NaN for floats outside [-1, 1].
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``-1 / sqrt(1 - x**2)``, infinite at -1 and 1.
+
+    >>> acos(np.array([0.0, 0.5, 2.0], np.float32)).round(4)
+    Array([1.5708, 1.0472,    nan], dtype=float32)
+    """
     return lax.acos(as_inexact(x))
 
 
 @elementwise
 def atan(x: ArrayLike, /) -> Array:
-    """Inverse tangent of each element, in [-π/2, π/2]."""
+    """Inverse tangent of each element, in [-π/2, π/2].
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 / (1 + x**2)``.
+
+    >>> atan(np.array([0.0, 1.0, np.inf], np.float32)).round(4)
+    Array([0.    , 0.7854, 1.5708], dtype=float32)
+    """
     return lax.atan(as_inexact(x))
 
 
@@ -65,37 +140,109 @@ def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @elementwise
 def sinh(x: ArrayLike, /) -> Array:
-    """Hyperbolic sine of each element; integers become floats."""
+    """Hyperbolic sine of each element; integers become floats.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``cosh(x)``.
+
+    >>> sinh(np.array([0.0, 1.0, -1.0], np.float32)).round(4)
+    Array([ 0.    ,  1.1752, -1.1752], dtype=float32)
+    """
     return lax.sinh(as_inexact(x))
 
 
 @elementwise
 def cosh(x: ArrayLike, /) -> Array:
-    """Hyperbolic cosine of each element; integers become floats."""
+    """Hyperbolic cosine of each element; integers become floats.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``sinh(x)``.
+
+    >>> cosh(np.array([0.0, 1.0, -1.0], np.float32)).round(4)
+    Array([1.    , 1.5431, 1.5431], dtype=float32)
+    """
     return lax.cosh(as_inexact(x))
 
 
 @elementwise
 def tanh(x: ArrayLike, /) -> Array:
-    """Hyperbolic tangent of each element; integers become floats."""
+    """Hyperbolic tangent of each element; integers become floats.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 - tanh(x)**2``.
+
+    >>> tanh(np.array([0.0, 1.0, -np.inf], np.float32)).round(4)
+    Array([ 0.        ,  0.76159996, -1.        ], dtype=float32)
+    """
     return lax.tanh(as_inexact(x))
 
 
 @elementwise
 def asinh(x: ArrayLike, /) -> Array:
-    """Inverse hyperbolic sine of each element."""
+    """Inverse hyperbolic sine of each element.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 / sqrt(1 + x**2)``.
+
+    >>> asinh(np.array([0.0, 1.0, -1.0], np.float32)).round(4)
+    Array([ 0.    ,  0.8814, -0.8814], dtype=float32)
+    """
     return lax.asinh(as_inexact(x))
 
 
 @elementwise
 def acosh(x: ArrayLike, /) -> Array:
-    """Nonnegative inverse hyperbolic cosine of each element; NaN for floats below 1."""
+    """Nonnegative inverse hyperbolic cosine of each element; NaN for floats below 1.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 / sqrt(x**2 - 1)``, infinite at 1.
+
+    >>> acosh(np.array([1.0, 2.0, 0.0], np.float32)).round(4)
+    Array([0.       , 1.3169999,       nan], dtype=float32)
+    """
     return lax.acosh(as_inexact(x))
 
 
 @elementwise
 def atanh(x: ArrayLike, /) -> Array:
-    """Inverse hyperbolic tangent of each element; NaN for floats outside [-1, 1]."""
+    """Inverse hyperbolic tangent of each element; NaN for floats outside [-1, 1].
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``1 / (1 - x**2)``.
+
+    >>> atanh(np.array([0.0, 0.5, 1.0], np.float32)).round(4)
+    Array([0.    , 0.5493,    inf], dtype=float32)
+    """
     return lax.atanh(as_inexact(x))
 
 
@@ -110,14 +257,40 @@ arctanh = atanh
 
 @elementwise
 def deg2rad(x: ArrayLike, /) -> Array:
-    """Angles converted from degrees to radians."""
+    """Angles converted from degrees to radians.
+
+    Args:
+      x: angles in degrees, an array or a number; integers and booleans are converted to the default
+        float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``pi / 180``.
+
+    >>> deg2rad(np.array([0.0, 90.0, 180.0], np.float32)).round(4)
+    Array([0.    , 1.5708, 3.1416], dtype=float32)
+    """
     x = as_inexact(x)
     return x * (math.pi / 180)
 
 
 @elementwise
 def rad2deg(x: ArrayLike, /) -> Array:
-    """Angles converted from radians to degrees."""
+    """Angles converted from radians to degrees.
+
+    Args:
+      x: angles in radians, an array or a number; integers and booleans are converted to the default
+        float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    The derivative is ``180 / pi``.
+
+    >>> rad2deg(np.array([0.0, 0.5, 1.5], np.float32)).round(4)
+    Array([ 0.      , 28.6479  , 85.943695], dtype=float32)
+    """
     x = as_inexact(x)
     return x * (180 / math.pi)
 
@@ -162,7 +335,17 @@ def _length(a: Any, b: Any) -> Any:
 
 @elementwise
 def sinc(x: ArrayLike, /) -> Array:
-    """``sin(πx) / (πx)`` of each element; at 0 it is 1, with exact derivatives of all orders."""
+    """``sin(πx) / (πx)`` of each element; at 0 it is 1, with exact derivatives of all orders.
+
+    Args:
+      x: an array or a number; integers and booleans are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``.
+
+    >>> sinc(np.array([0.0, 0.5, 1.5], np.float32)).round(4)
+    Array([ 1.        ,  0.63659996, -0.2122    ], dtype=float32)
+    """
     x = as_inexact(x)
     if is_complex(x):
         zero = x == 0
