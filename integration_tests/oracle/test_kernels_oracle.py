@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import primax
+import primax_interpreters
 
 F32 = np.float32
 
@@ -242,3 +243,122 @@ def test_helpers():
     for n in (0, 1, 2, 3, 100):
         assert OURS.pl.next_power_of_2(n) == THEIRS.pl.next_power_of_2(n)
     assert OURS.pl.strides_from_shape((2, 3, 4)) == THEIRS.pl.strides_from_shape((2, 3, 4))
+
+
+# Keys for kernels
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_words_of_keys_for_kernels(impl):
+    def words(side):
+        key = side.lib.random.key(7, impl=impl)
+        return np.asarray(side.lib.random.key_data(side.tpu.to_pallas_key(key)))
+
+    np.testing.assert_array_equal(words(OURS), words(THEIRS))
+    key = OURS.tpu.to_pallas_key(primax.random.key(7, impl=impl))
+    assert str(key.dtype) == "key<pl>" and OURS.tpu.to_pallas_key(key) is key
+
+
+def test_keys_for_kernels_draw_the_same_numbers_inside_and_outside():
+    keys = OURS.tpu.to_pallas_key(primax.random.split(primax.random.key(1), 3))
+    assert keys.shape == (3,) and primax.random.key_data(keys).shape == (3, 1, 2)
+
+    def own(key, i):
+        return primax.random.normal(primax.random.fold_in(key, i), (4, 8))
+
+    def kernel(key, out):
+        out[...] = own(key[...], OURS.pl.program_id(0))
+
+    call = OURS.pl.pallas_call(
+        kernel, primax.ShapeDtypeStruct((8, 8), F32), grid=2,
+        in_specs=[OURS.pl.BlockSpec(memory_space=OURS.tpu.SMEM)],
+        out_specs=OURS.pl.BlockSpec((4, 8), lambda i: (i, 0)),
+    )  # fmt: skip
+    for numbers, key in zip(primax.vmap(call)(keys), keys, strict=True):
+        expected = np.concatenate([own(key, 0), own(key, 1)])
+        np.testing.assert_allclose(numbers, expected, rtol=1e-6)
+
+
+def test_bits_of_keys_for_kernels():
+    key = OURS.tpu.to_pallas_key(primax.random.key(3))
+    many = np.asarray(primax.random.uniform(key, (10_000,)))
+    assert abs(many.mean() - 0.5) < 0.02 and abs(many.var() - 1 / 12) < 0.01
+    assert len(set(np.asarray(primax.random.bits(key, (1000,))).tolist())) == 1000
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        bits = np.asarray(primax.random.bits(key, (4000,), dtype))
+        ones = np.unpackbits(bits.view(np.uint8)).mean()
+        assert bits.dtype == dtype and abs(ones - 0.5) < 0.02
+    with pytest.raises(NotImplementedError, match=r"is not split: random\.fold_in makes further"):
+        primax.random.split(key)
+    with pytest.raises(TypeError, match=r"to_pallas_key takes random keys, as of random.key, got"):
+        OURS.tpu.to_pallas_key(primax.random.PRNGKey(0))
+    drawn = primax.jit(lambda k: primax.random.uniform(k, (3,)))(key)
+    np.testing.assert_array_equal(drawn, primax.random.uniform(key, (3,)))
+
+
+# Pipelines in buffers of the kernel
+
+
+def test_pipelines_with_allocations():
+    def run(side, **options):
+        x = side.np.arange(64 * 128, dtype=F32).reshape(64, 128)
+        part = side.pl.BlockSpec((16, 128), lambda i: (i, 0))
+
+        def double(x_ref, o_ref):
+            o_ref[...] = x_ref[...] * 2
+
+        pipeline, buffers = side.tpu.emit_pipeline_with_allocations(
+            double, grid=(4,), in_specs=[part], out_specs=[part]
+        )
+
+        def kernel(x_ref, o_ref):
+            def twice(own):
+                pipeline(x_ref, o_ref, allocations=own)
+                pipeline(o_ref, o_ref, allocations=own)
+
+            side.pl.run_scoped(twice, buffers(x_ref, o_ref))
+
+        there = side.pl.BlockSpec(memory_space=side.pl.ANY)
+        out = side.lib.ShapeDtypeStruct(x.shape, F32)
+        return side.pl.pallas_call(
+            kernel, out, in_specs=[there], out_specs=there, **options
+        )(x)  # fmt: skip
+
+    device = jax.sharding.AbstractDevice(platform="tpu", device_kind="TPU v5e", num_cores=1)
+    mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
+    with jax.sharding.use_abstract_mesh(mesh):
+        expected = run(THEIRS, interpret=THEIRS.tpu.InterpretParams())
+    np.testing.assert_array_equal(run(OURS), expected)
+
+
+def test_types_of_buffers():
+    def described(side):
+        spec = side.pl.BlockSpec((16, 128), lambda i: (i, 0))
+        buffered, kind = side.tpu.BufferedRef, side.tpu.BufferType
+        buffers = [
+            buffered.input(spec, F32), buffered.output(spec, F32),
+            buffered.input_output(spec, F32), buffered.create(spec, F32, kind.OUTPUT, 3, 1),
+        ]  # fmt: skip
+        return [
+            (b.window_ref.shape, b.buffer_type.name, b.buffer_count, b.is_input, b.is_output,
+             b.is_input_output, b.is_buffered, b.block_shape, b.sem_recvs is None,
+             b.sem_sends is None)
+            for b in buffers
+        ]  # fmt: skip
+
+    assert described(OURS) == described(THEIRS)
+
+
+def test_names_of_kernels_in_explanations():
+    def scaled_rows(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2
+
+    part = OURS.pl.BlockSpec((8, 128), lambda i: (i, 0))
+    call = OURS.pl.pallas_call(
+        scaled_rows, primax.ShapeDtypeStruct((64, 128), F32), grid=8, in_specs=[part],
+        out_specs=part,
+    )  # fmt: skip
+    report = primax_interpreters.explain(
+        lambda x: primax.numpy.sin(call(x)), np.ones((64, 128), F32)
+    )
+    assert any("scaled_rows" in scope for kernel in report.kernels for scope in kernel.scopes)

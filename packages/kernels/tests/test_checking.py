@@ -242,3 +242,73 @@ def test_derivatives_and_batches_of_masked_updates():
     assert gradient.tolist() == [2 * x * (i // 2) * (i != 3) for i, x in enumerate(X)]
     batch = np.asarray(vmap(call)(np.stack([X, 2 * X])))
     assert (batch[1] == 4 * batch[0]).all()
+
+
+# Blocks of pipelines
+
+
+def pipeline(body, steps=4, out=None):
+    def kernel(x, o):
+        block = pk.BlockSpec((2,), lambda i: i)
+        specs = {"in_specs": [block], "out_specs": [out or block]}
+        tpu.emit_pipeline(body, grid=steps, **specs)(x, o)
+
+    return kernel
+
+
+def test_pipelines_that_write_all_elements_pass():
+    def running(x, o):
+        @pk.when(pk.program_id(0) == 0)
+        def _start():
+            o[...] = lax.full((2,), 0, F32)
+
+        o[...] += x[...]
+
+    same = pk.BlockSpec((2,), lambda i: 0)
+    sums = check(pipeline(running, out=same), ShapeDtypeStruct((2,), F32))
+    assert sums.tolist() == [12, 16]
+
+
+def test_elements_that_a_pipeline_does_not_write_are_named():
+    def half(x, o):
+        o[0] = x[0]
+
+    def doubles(x, o):
+        o[...] = x[...] * 2
+
+    with pytest.raises(pk.KernelCheckError, match=r"never writes element \(1,\) of result 0"):
+        check(pipeline(half))
+    with pytest.raises(pk.KernelCheckError, match=r"never writes element \(6,\) of result 0"):
+        check(pipeline(doubles, steps=3))
+
+
+def test_unwritten_blocks_of_pipelines_are_not_read():
+    def adds(x, o):
+        o[...] += x[...]
+
+    text = r"reads element \(0,\) of the block of a result, which was not written before"
+    with pytest.raises(pk.KernelCheckError, match=text):
+        check(pipeline(adds))
+
+
+def test_what_a_pipeline_left_unwritten_is_not_read_later():
+    def kernel(x, o):
+        pipeline(lambda x, o: o.__setitem__(0, x[0]))(x, o)
+        o[...] = o[...] + 1
+
+    with pytest.raises(pk.KernelCheckError, match=r"reads element \(1,\) of result 0"):
+        check(kernel)
+
+
+@pytest.mark.parametrize("interpret", [False, "python", "check"])
+def test_partial_squeezed_blocks_of_pipelines(interpret):
+    def kernel(x, o):
+        part = pk.BlockSpec((None, 4), lambda i, j: (i, j))
+        tpu.emit_pipeline(
+            lambda x, o: o.__setitem__(..., x[...] + 1), grid=(2, 3), in_specs=[part],
+            out_specs=[part],
+        )(x, o)  # fmt: skip
+
+    x = np.arange(20, dtype=F32).reshape(2, 10)
+    call = pk.pallas_call(kernel, ShapeDtypeStruct((2, 10), F32), interpret=interpret)
+    assert (np.asarray(call(x)) == x + 1).all()

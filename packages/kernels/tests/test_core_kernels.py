@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,50 @@ def test_each_core_computes_its_part(interpret):
 def test_barriers(interpret):
     call = pk.kernel(rotates, OUT, mesh=CORES, scratch_types=SCRATCH, interpret=interpret)
     np.testing.assert_allclose(call(X), plain_rotate(X), rtol=1e-6)
+
+
+def rotates_often(x, o, own, sem, count=3):
+    """Each step rotates the parts once more, and counts the steps in a carry."""
+    core = lax.axis_index("core")
+    o[part()] = x[part()]
+
+    def step(i, total):
+        tpu.core_barrier(sem, core_axis_name="core")
+        own[...] = o[part(lax.rem(core + 1, np.int32(lax.axis_size("core"))))]
+        jit(lambda: tpu.core_barrier(sem, core_axis_name="core"))()
+        o[part()] = own[...] + 1
+        return total + lax.convert_element_type(i + core, F32)
+
+    total = lax.fori_loop(0, count, step, F32(0))
+    o[part()] = o[part()] + total
+
+
+def plain_often(x: Any, count: int) -> Any:
+    y = np.roll(np.asarray(x), -2 * count, 0) + count
+    return y + np.repeat([count * (count - 1) / 2 + count * c for c in range(3)], 2)[:, None]
+
+
+@pytest.mark.parametrize("interpret", [False, "check"])
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_barriers_in_loops(interpret, count):
+    kernel = functools.partial(rotates_often, count=count)
+    call = pk.kernel(kernel, OUT, mesh=CORES, scratch_types=SCRATCH, interpret=interpret)
+    np.testing.assert_array_equal(call(X), plain_often(X, count))
+
+
+def test_barriers_in_loops_of_computed_length():
+    def kernel(n, x, o, own, sem):
+        rotates_often(x, o, own, sem, count=n[...])
+
+    call = pk.kernel(kernel, OUT, mesh=CORES, scratch_types=SCRATCH)
+    for count in (0, 2, 5):
+        np.testing.assert_array_equal(call(np.int32(count), X), plain_often(X, count))
+
+
+def test_derivatives_of_barriers_in_loops():
+    call = pk.kernel(rotates_often, OUT, mesh=CORES, scratch_types=SCRATCH)
+    slopes = grad(lambda x: lax.reduce_sum(call(x) * X, (0, 1)))(X)
+    np.testing.assert_allclose(slopes, np.roll(X, 6, 0))
 
 
 def test_transformations_of_barriers():
@@ -275,8 +320,8 @@ def test_arguments_of_kernels():
         pk.kernel(scales, 3, mesh=CORES)(X)
 
 
-def barrier_in_a_loop(x, o, own, sem):
-    lax.fori_loop(0, 2, lambda i, _: tpu.core_barrier(sem, core_axis_name="core"), None)
+def barrier_in_a_condition(x, o, own, sem):
+    pk.when(x[0, 0] > 0)(lambda: tpu.core_barrier(sem, core_axis_name="core"))
 
 
 def barrier_of_other_memory(x, o, own, sem):
@@ -298,7 +343,7 @@ def first_of_another_axis(x, o, own, sem):
 @pytest.mark.parametrize(
     ("kernel", "error", "text"),
     [
-        (barrier_in_a_loop, ValueError, "move it out of the function, or write the loop in Python"),
+        (barrier_in_a_condition, ValueError, "inside of cond, where cores may differ: move it out"),
         (barrier_of_other_memory, TypeError, "core_barrier takes a semaphore, such as"),
         (barrier_over_another_axis, NameError, "core_barrier over the axis 'cores': the axes of"),
         (sum_over_cores, ValueError, "psum over the axis 'core' of cores inside of a kernel"),

@@ -10,7 +10,7 @@ import primax_kernels as pk
 from primax_core import ShapeDtypeStruct, dtypes, lax, make_jaxpr
 from primax_kernels import tpu
 from primax_kernels._cpu.grid import plan_of
-from primax_kernels._random_bits import _threefry
+from primax_kernels._random_bits import threefry
 
 U32 = np.uint32
 EACH = [False, "python", "check"]
@@ -32,7 +32,7 @@ def test_the_published_vectors():
         ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
     ]
     for key, block, expected in vectors:
-        out = _threefry([U32(k) for k in key], [U32(b) for b in block])
+        out = threefry([U32(k) for k in key], [U32(b) for b in block])
         assert [int(x) for x in out] == list(expected)
 
 

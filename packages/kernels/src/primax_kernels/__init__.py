@@ -66,6 +66,7 @@ from ._tuning.autotuned import export_table as export_table
 from ._tuning.autotuned import tune_kernels as tune_kernels
 from ._tuning.tables import load_table as load_table
 from ._tuning.tables import unload_tables as unload_tables
+from ._symbolic_export import pallas_export_experimental as pallas_export_experimental
 from ._unwritten import empty as empty
 from ._unwritten import empty_like as empty_like
 from ._unwritten import empty_ref_like as empty_ref_like

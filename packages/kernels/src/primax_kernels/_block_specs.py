@@ -91,7 +91,7 @@ class BlockSpec:
     Args:
       block_shape: an entry for each axis of the array: a size, ``None`` for one element whose axis
         the kernel does not see, or an object of `Blocked`, `Element`, `Squeezed`,
-        `BoundedSlice`, `Indirect`. By default the whole array. GPUs and TPUs refuse the last two.
+        `BoundedSlice`, `Indirect`. By default the whole array. TPUs refuse the last two.
       index_map: function of the indices of the grid (and of prefetched scalars, if there are any)
         to the index of the block, an entry for each axis. By default the first block.
       memory_space: memory of the block. `ANY` passes the whole array.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from primax_core import device_put
+from primax_core import device_put, lax
 from primax_core.extend import (
     Eqn,
     Jaxpr,
@@ -36,11 +36,13 @@ from primax_core.extend.references import (
 from ._access import former_get_p, masked_add_p, masked_get_p, masked_swap_p
 from ._block_mapping import BlockMapping
 from ._debugging import KernelCheckError
+from ._index_mesh import open_mesh
 from ._kernel import Kernel
 from ._memory_spaces import unwritten_value
 from ._poison import poison_p
-from ._semaphores import SemaphoreType
+from ._semaphores import SemaphoreType, begins_with_zeros, first_value
 from ._stepping import leading
+from ._tpu_memory import ACC
 
 
 class _Memory:
@@ -71,6 +73,28 @@ class _Memory:
         for name in ("data", "written", "writer", "reader"):
             # The ellipsis keeps the view of an array without axes.
             setattr(new, name, np.squeeze(getattr(self, name)[(*place, ...)], squeezed))
+        return new
+
+
+class _PartlyWritten(np.ndarray):
+    """Contents of memory, some elements of which were not written.
+
+    Operations take them as plain numbers; a new reference with these contents, and a write of
+    them, keep what is known.
+
+    Attributes:
+      written: for each element, True if it has a value.
+    """
+
+    written: np.ndarray
+
+    @classmethod
+    def of(cls, data: np.ndarray, written: np.ndarray) -> np.ndarray:
+        """The contents, plain ones if all elements have values."""
+        if written.all():
+            return data
+        new = data.view(cls)
+        new.written = written
         return new
 
 
@@ -232,9 +256,8 @@ def check_steps(
         output.memory.in_results = True
     scratch = []
     for i, aval in enumerate(kernel.scratch):
-        is_semaphore = _is_semaphore(aval)
-        fill = 0 if is_semaphore else unwritten_value(aval.dtype)
-        scratch.append(_Memory(f"scratch {i}", np.full(aval.shape, fill, aval.dtype), is_semaphore))
+        first = np.full(aval.shape, first_value(aval), aval.dtype)
+        scratch.append(_Memory(f"scratch {i}", first, begins_with_zeros(aval.memory_space)))
     columns = _columns(kernel)
     for step in itertools.product(*map(range, kernel.grid)):
         blocks = [x.block(step, args[:n]) for x in (*inputs, *outputs)]
@@ -276,6 +299,12 @@ def _check_end(
                 f"{memory.data.tolist()}: a copy was not waited for, or signals exceed waits",
                 ("semaphore", memory.name),
             )
+        if isinstance(aval.memory_space, ACC) and memory.data.any():
+            faults.add(
+                f"the kernel {kernel.source} ends with products in the accumulator {memory.name}: "
+                "read them with matmul_pop",
+                ("accumulator", memory.name),
+            )
     for output in outputs:
         written = output.memory.written[output.inside]
         if math.prod(kernel.grid) and not written.all():
@@ -312,7 +341,8 @@ class _Step:
             masked_add_p: self.masked_add,
             new_ref_p: self.new,
             empty_ref_p: self.empty,
-            freeze_p: lambda ref: [ref.data.copy()],
+            freeze_p: lambda ref: [_PartlyWritten.of(ref.data.copy(), ref.written)],
+            lax.reshape_p: self.reshape,
             free_ref_p: self.free,
             poison_p: lambda ref, everywhere: [],
         }
@@ -334,11 +364,20 @@ class _Step:
             results = rule(self.run, values, **eqn.params)
             if results is not None:
                 return list(results)
+        if prim is lax.scan_p and not eqn.params["length"] and len(eqn.invars) == _n_kept(eqn):
+            return values[eqn.params["num_consts"] :]  # a loop without steps over references
         if any(isinstance(x, _Memory) for x in values) and expand in prim.rules:
             avals = [v.aval for v in eqn.invars]
             return self.run(expanded(prim, avals, eqn.params), values)
+        values = [x.view(np.ndarray) if type(x) is _PartlyWritten else x for x in values]
         results = prim.bind(*values, **eqn.params)
         return list(results) if prim.multiple_results else [results]
+
+    def reshape(self, x: Any, **params: Any) -> list[Any]:
+        if type(x) is not _PartlyWritten:
+            return [lax.reshape_p.bind(x, **params)]
+        shape = params["new_sizes"]
+        return [_PartlyWritten.of(_array(x).reshape(shape), x.written.reshape(shape))]
 
     # Accesses
 
@@ -350,7 +389,7 @@ class _Step:
     def swap(self, ref: _Memory, value: Any, *operands: Any, index: Any) -> list[Any]:
         where = self.selection(ref, index, operands, "writes")
         old = ref.data[where].copy()
-        self.write(ref, where, _array(value), None)
+        self.write(ref, where, value, None)
         return [old]
 
     def add(self, ref: _Memory, value: Any, *operands: Any, index: Any) -> list[Any]:
@@ -373,7 +412,8 @@ class _Step:
     ) -> list[Any]:
         mask, other = _array(mask), _array(other)
         where = self.selection(ref, index, operands, "reads", mask)
-        return [np.where(mask, ref.data[where], other)]
+        data = np.where(mask, ref.data[where], other)
+        return [_PartlyWritten.of(data, ref.written[where] | ~mask)]
 
     def masked_swap(
         self, ref: _Memory, value: Any, mask: Any, *operands: Any, index: Any
@@ -381,7 +421,7 @@ class _Step:
         mask = _array(mask)
         where = self.selection(ref, index, operands, "writes", mask)
         old = ref.data[where].copy()
-        self.write(ref, where, _array(value), mask)
+        self.write(ref, where, value, mask)
         return [old]
 
     def masked_add(
@@ -395,7 +435,10 @@ class _Step:
         return []
 
     def new(self, x: Any, **_: Any) -> list[Any]:
-        return [_Memory("new reference", np.array(_array(x)), True)]
+        memory = _Memory("new reference", np.array(_array(x)), True)
+        if type(x) is _PartlyWritten:
+            memory.name, memory.written = "the block of a result", x.written.copy()
+        return [memory]
 
     def empty(self, *, ty: Any, memory_space: Any, **_: Any) -> list[Any]:
         data = np.full(ty.shape, unwritten_value(ty.dtype), ty.dtype)
@@ -432,7 +475,7 @@ class _Step:
             if entry not in (INTEGER, INTEGER_ARRAY):
                 position = position + np.arange(entry.size) * entry.stride
             where.append(position)
-        mesh = _open_mesh(index, where)
+        mesh = open_mesh(index, where)
         return tuple(
             self.inside(ref, axis, position, verb, mask) for axis, position in enumerate(mesh)
         )
@@ -471,9 +514,15 @@ class _Step:
         ref.written[_chosen(where, mask)] = True
 
     def write(self, ref: _Memory, where: Any, value: Any, mask: Any) -> None:
-        """Write elements."""
+        """Write elements; those that were not written in ``value`` stay unwritten."""
+        written = value.written if type(value) is _PartlyWritten else None
+        former = None if written is None else ref.written[where].copy()
         self.check_write(ref, where, mask)
-        ref.data[_chosen(where, mask)] = value if mask is None else value[mask]
+        chosen, value = _chosen(where, mask), _array(value)
+        ref.data[chosen] = value if mask is None else value[mask]
+        if written is not None:
+            written = written | former
+            ref.written[chosen] = written if mask is None else written[mask]
 
     def report(self, ref: _Memory, where: Any, bad: Any, mask: Any, verb: str, why: str) -> None:
         """Raise an error if there are bad elements."""
@@ -495,6 +544,11 @@ class _Step:
         )
 
 
+def _n_kept(eqn: Eqn) -> int:
+    """Number of constants and carried values of a loop, which has no other operands."""
+    return eqn.params["num_consts"] + eqn.params["num_carry"]
+
+
 def _chosen(where: Any, mask: Any) -> Any:
     """The positions whose mask is true; masked-off ones may be clamped to others."""
     if mask is None:
@@ -504,47 +558,11 @@ def _chosen(where: Any, mask: Any) -> Any:
     return tuple(np.broadcast_to(p, mask.shape)[mask] for p in where)
 
 
-def _open_mesh(index: Any, where: list[Any]) -> tuple[Any, ...]:
-    """Positions along each axis, shaped so that they broadcast to the part's shape.
-
-    Slices have an axis of their own, all arrays of positions share theirs, at the place of the
-    first if they are neighbours, and in front otherwise.
-    """
-    arrays = [p for p, e in zip(where, index) if e == INTEGER_ARRAY]
-    shared = np.broadcast_shapes(*(p.shape for p in arrays)) if arrays else ()
-    advanced = [i for i, e in enumerate(index) if e in (INTEGER_ARRAY, INTEGER)]
-    at_front = bool(arrays) and advanced != list(range(advanced[0], advanced[-1] + 1))
-    order: list[Any] = ["shared"] if at_front else []
-    for i, entry in enumerate(index):
-        if entry == INTEGER_ARRAY:
-            if "shared" not in order:
-                order.append("shared")
-        elif entry != INTEGER:
-            order.append(i)
-    if arrays and not at_front:  # a scalar position before the first array opens its place
-        order.remove("shared")
-        before = sum(1 for i in range(advanced[0]) if index[i] not in (INTEGER, INTEGER_ARRAY))
-        order.insert(before, "shared")
-    sizes = [shared if o == "shared" else where[o].shape for o in order]
-    starts = [sum(len(s) for s in sizes[:k]) for k in range(len(sizes))]
-    rank = sum(len(s) for s in sizes)
-    shaped = []
-    for i, (entry, p) in enumerate(zip(index, where)):
-        if entry == INTEGER:
-            shaped.append(p.reshape((1,) * rank) if rank else p)
-            continue
-        key = "shared" if entry == INTEGER_ARRAY else i
-        k = order.index(key)
-        own = np.broadcast_to(p, shared) if entry == INTEGER_ARRAY else p
-        shape = [1] * rank
-        shape[starts[k] : starts[k] + len(sizes[k])] = own.shape
-        shaped.append(own.reshape(shape))
-    return tuple(shaped)
-
-
 def _all_if_none(mask: Any) -> Any:
     return True if mask is None else mask
 
 
 def _array(x: Any) -> np.ndarray:
+    if type(x) is _PartlyWritten:
+        return x.view(np.ndarray)
     return np.asarray(x.scalar if type(x) is Literal else x)

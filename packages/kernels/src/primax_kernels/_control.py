@@ -13,7 +13,8 @@ from primax_core.ref import empty_ref
 
 from ._memory_spaces import scratch_type
 from ._poison import poison
-from ._semaphores import SemaphoreType
+from ._semaphores import begins_with_zeros
+from ._tpu_memory import ACC, accumulators
 
 
 def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
@@ -114,10 +115,12 @@ def run_scoped(
     refs = []
     for leaf in leaves:
         aval = scratch_type(leaf)
-        is_semaphore = isinstance(aval.memory_space, SemaphoreType)
+        has_zeros = begins_with_zeros(aval.memory_space)
         space = aval.memory_space if current_trace() is not None else None
         ref = empty_ref(ShapedArray(aval.shape, aval.dtype), memory_space=space)
-        if is_semaphore:
+        if space is None and isinstance(aval.memory_space, ACC):
+            accumulators[ref] = aval.memory_space
+        if has_zeros:
             ref[...] = lax.full(aval.shape, 0, aval.dtype)
         else:
             poison(ref)

@@ -7,23 +7,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from primax_core import default_backend, lax
 from primax_core.extend import (
     AbstractRef,
-    Jaxpr,
     Primitive,
-    Var,
-    abstract,
     current_trace,
-    eval_jaxpr,
     typeof,
 )
 from primax_core.extend.traces import AxisOwner, named_axes
 
+from ._barriers import core_barrier_p
 from ._control import when
 from ._semaphores import SemaphoreType
 from ._tpu_info import get_tpu_info
@@ -97,13 +94,11 @@ class _Core:
     Attributes:
       index: its index, an ``int32`` scalar.
       in_phases: whether barriers divide the kernel, so that cores take turns.
-      trace: the trace of the kernel, in which barriers may be.
     """
 
     mesh: TensorCoreMesh
     index: Any
     in_phases: bool
-    trace: Any
 
 
 class _Cores(threading.local):
@@ -149,51 +144,12 @@ def on_core(mesh: TensorCoreMesh, index: Any, in_phases: bool = False) -> Iterat
     Args:
       in_phases: whether `core_barrier` may divide the kernel.
     """
-    _cores.stack.append(_Core(mesh, index, in_phases, current_trace()))
+    _cores.stack.append(_Core(mesh, index, in_phases))
     try:
         with named_axes({mesh.axis_name: mesh.num_cores}, _CoreAxisOwner(mesh.axis_name)):
             yield
     finally:
         _cores.stack.pop()
-
-
-def phases_of(jaxpr: Jaxpr) -> list[Jaxpr]:
-    """The parts of a jaxpr between barriers.
-
-    The arguments of a part are the values from before that it uses, and its results those that
-    later parts use.
-    """
-    parts: list[list[Any]] = [[]]
-    for eqn in jaxpr.eqns:
-        if eqn.primitive is core_barrier_p:
-            parts.append([])
-        else:
-            parts[-1].append(eqn)
-    phases: list[Jaxpr] = []
-    needed: set[Var] = set()
-    for eqns in reversed(parts):
-        results = [v for eqn in eqns for v in eqn.outvars if v in needed]
-        defined = {v for eqn in eqns for v in eqn.outvars}
-        used = {v: None for eqn in eqns for v in eqn.invars if isinstance(v, Var)}
-        arguments = [v for v in used if v not in defined]
-        needed = (needed - defined) | set(arguments)
-        phases.insert(0, Jaxpr([], [], arguments, results, eqns))
-    return phases
-
-
-def run_phases(jaxpr: Jaxpr, arguments: Sequence[Sequence[Any]]) -> None:
-    """Evaluate the jaxpr of one core for all cores: all run up to a barrier, then all go on.
-
-    Args:
-      jaxpr: from the index of a core and references to nothing, with barriers.
-      arguments: its arguments for each core.
-    """
-    binders = [*jaxpr.constvars, *jaxpr.invars]
-    values = [dict(zip(binders, [*jaxpr.consts, *args])) for args in arguments]
-    for phase in phases_of(jaxpr):
-        for known in values:
-            results = eval_jaxpr(phase, [known[v] for v in phase.invars])
-            known.update(zip(phase.outvars, results))
 
 
 def _core(function: str, axis_name: Any) -> _Core:
@@ -236,17 +192,13 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 # Barriers
 
 
-core_barrier_p: Final[Primitive] = Primitive("core_barrier", multiple_results=True)
-"""A barrier in the jaxpr of one core; `run_phases` removes it."""
-core_barrier_p.rule(abstract)(lambda *, axis_name: [])
-
-
 def core_barrier(sem: Any, *, core_axis_name: str) -> None:
     """Wait until all cores of a mesh have arrived here.
 
     Writes of a core before the barrier are seen by all cores after it. The barrier divides
-    the kernel: on CPUs and GPUs each core runs up to the barrier, then each core goes on. It must
-    be outside of loops, conditions and jitted functions.
+    the kernel: on CPUs and GPUs each core runs up to the barrier, then each core goes on. It may be
+    in ``fori_loop``, ``while_loop`` and ``loop``, whose numbers of steps all cores share, and not
+    in conditions.
 
     Args:
       sem: a regular semaphore, whose count is 0 before and after.
@@ -255,7 +207,7 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
     Raises:
       NameError: if no kernel around has the axis.
       TypeError: if ``sem`` is no semaphore.
-      ValueError: inside of a loop, a condition or a jitted function.
+      ValueError: inside of a condition, or of a ``scan`` over arrays.
     """
     core = _core("core_barrier", core_axis_name)
     aval, traced = typeof(sem), current_trace() is not None
@@ -267,11 +219,6 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
         )
     if core.mesh.num_cores == 1:
         return
-    if current_trace() is not core.trace:
-        raise ValueError(
-            "core_barrier is inside of a loop, a condition or a jitted function: move it out of "
-            "the function, or write the loop in Python (for i in range(n)), which repeats it"
-        )
     if not core.in_phases:
         raise NeedsPhases
     core_barrier_p.bind(axis_name=core_axis_name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax_core import make_jaxpr
-from primax_core.extend import Jaxpr, dce_jaxpr, nbytes, summarize, walk
+from primax_core.extend import Jaxpr, dce_jaxpr, nbytes, summarize
 
 from ._block_mapping import BlockMapping
 from ._call import traced_form
@@ -16,6 +16,7 @@ from ._costs import costs_of
 from ._cpu.columns import Plan
 from ._cpu.grid import plan_of
 from ._kernel import Kernel
+from ._linear_calls import running_equations
 from ._primitive import pallas_call_p
 
 
@@ -152,7 +153,7 @@ def explain_kernel(fun: Callable[..., Any], *args: Any) -> KernelExplanation:
     ('parallel: the blocks of all results move with it alone', 64)
     """
     reports = []
-    for eqn in walk(make_jaxpr(traced_form(fun))(*args)):
+    for eqn in running_equations(make_jaxpr(traced_form(fun))(*args)):
         if eqn.primitive is pallas_call_p:
             if eqn.params["kernel"].dynamic:
                 raise NotImplementedError(

@@ -15,6 +15,7 @@ from ._call import traced_form
 from ._checking import Faults, check_steps
 from ._debugging import KernelCheckError
 from ._kernel import Kernel
+from ._linear_calls import body_of_linear_call
 from ._primitive import pallas_call_p
 
 
@@ -121,6 +122,9 @@ class _Check:
             results = rule(self.run, values, **eqn.params)
             if results is not None:
                 return list(results)
+        body = body_of_linear_call(eqn, values)
+        if body is not None:
+            return self.run(*body)
         results = eqn.primitive.bind(*values, **eqn.params)
         return list(results) if eqn.primitive.multiple_results else [results]
 

@@ -20,11 +20,12 @@ from primax_core.extend import (
     typeof,
 )
 
+from ._barriers import run_phases
 from ._block_mapping import INDEX
 from ._block_specs import BlockSpec
 from ._call import pallas_call, traced_form
 from ._control import run_scoped
-from ._cores import NeedsPhases, TensorCoreMesh, on_core, run_phases
+from ._cores import NeedsPhases, TensorCoreMesh, on_core
 from ._grid import program_id
 from ._kernel import CapturedReferences
 from ._memory_spaces import ANY

@@ -70,7 +70,21 @@ def references_in(refs: Sequence[Any]) -> Callable[[int, AbstractRef], Any]:
     return take
 
 
-def _request(function: str, aval: AbstractRef, tag: Hashable = None) -> Any:
+def requested(tag: Hashable) -> Any:
+    """The reference of an earlier request in the kernel, or ``None``."""
+    return _requests.stack[-1].refs.get(("tag", tag)) if _requests.stack else None
+
+
+def request(function: str, aval: AbstractRef, tag: Hashable = None) -> Any:
+    """A reference to memory that all steps share.
+
+    Args:
+      function: the caller, for errors.
+      tag: requests with equal tags have the same memory.
+
+    Raises:
+      RuntimeError: outside of a kernel.
+    """
     if not _requests.stack:
         raise RuntimeError(f"{function} is called outside of a kernel")
     requests = _requests.stack[-1]
@@ -105,7 +119,7 @@ def get_global(what: Any) -> Any:
     ... )()
     Array([0, 2, 4], dtype=int32)
     """
-    return _request("get_global", scratch_type(what))
+    return request("get_global", scratch_type(what))
 
 
 def get_barrier_semaphore(tag: Hashable | None = None) -> Any:
@@ -126,4 +140,4 @@ def get_barrier_semaphore(tag: Hashable | None = None) -> Any:
     except TypeError:
         raise TypeError(f"the tag of a barrier semaphore is hashable, got {tag!r}") from None
     aval = SemaphoreType.REGULAR.get_ref_aval()
-    return _request("get_barrier_semaphore", aval, ("barrier", tag))
+    return request("get_barrier_semaphore", aval, ("barrier", tag))

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from primax_core import ds, free_ref, lax, new_ref
+from primax_core import ds, free_ref, freeze, lax, new_ref, tree_util
 from primax_core.extend import AbstractRef, ShapedArray, Tracer
 
 from . import _grid
 from ._access import former, load, store
 from ._block_mapping import INDEX, INDEX_DTYPE, BlockMapping, index_of, mapping_of
 from ._block_specs import grid_tuple, is_whole
-from ._control import when
+from ._buffered_pipelines import PipelineStep, Steps, run_buffered
+from ._buffered_refs import BufferedRef
+from ._control import run_scoped, when
 from ._cores import core_of
 from ._grid import UNKNOWN_SIZE
 from ._memory_spaces import unwritten_value
-
-
-class PipelineStep(NamedTuple):
-    """The step of a pipeline, which a function may ask for.
-
-    Attributes:
-      index: the indices of the step in the grid, ``int32`` scalars.
-      local_index: the number of the step, counted by the core that runs it.
-    """
-
-    index: tuple[Any, ...]
-    local_index: Any
+from ._on_demand import get_global
 
 
 def emit_pipeline(
@@ -64,6 +55,7 @@ def emit_pipeline(
 
     Returns:
       A function of the references, inputs first; ``scratches=`` are passed on to ``body``.
+      ``allocations=`` are buffers, see `emit_pipeline_with_allocations`.
 
     Raises:
       ValueError: if the number of references differs from that of the specifications; if cores
@@ -79,7 +71,9 @@ def emit_pipeline(
     scalars = [AbstractRef(INDEX)] * len(dynamic)
     in_specs, out_specs = _sequence(in_specs), _sequence(out_specs)
 
-    def pipeline(*refs: Any, scratches: Sequence[Any] = ()) -> None:
+    def pipeline(
+        *refs: Any, scratches: Sequence[Any] = (), allocations: Sequence[Any] | None = None
+    ) -> None:
         if len(refs) != len(in_specs) + len(out_specs):
             raise ValueError(
                 f"the pipeline has {len(in_specs)} in_specs and {len(out_specs)} out_specs, but "
@@ -110,6 +104,16 @@ def emit_pipeline(
             None if is_whole(spec) else spec.index_map for spec in (*in_specs, *out_specs)
         ]  # fmt: skip
 
+        if allocations is not None:
+            if first is not None and sizes[divided] != cores * local[divided]:
+                raise ValueError(
+                    f"cores divide a pipeline with allocations evenly: {sizes[divided]} steps and "
+                    f"{cores} cores; use emit_pipeline without allocations"
+                )
+            steps = Steps(sizes, local, divided, first, total)
+            run_buffered(body, steps, refs, allocations, scratches, _explicit_indices)
+            return
+
         def step(t: Any, carry: None) -> None:
             ids = _grid.indices_of(t, local)
             if first is None:
@@ -135,6 +139,112 @@ def emit_pipeline(
     return pipeline
 
 
+def emit_pipeline_with_allocations(
+    body: Callable[..., None], *, grid: Any, in_specs: Sequence[Any] = (),
+    out_specs: Sequence[Any] = (), **options: Any,
+) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
+    """A pipeline whose buffers are reserved by its caller, once for several runs.
+
+    Args:
+      body, grid, in_specs, out_specs: see `emit_pipeline`. Blocks have sizes or ``None``.
+      options: further ones of `emit_pipeline`.
+
+    Returns:
+      The pipeline, a function of references with ``allocations=``, and the function of the same
+      references that returns these: a tuple of `BufferedRef`, types for `run_scoped`. The contents
+      of a result's block before its first step are arbitrary. A partial block of an operand keeps
+      what its buffer had outside of the array.
+
+    Raises the errors of `emit_pipeline` and `BufferedRef.create`.
+
+    >>> import numpy as np
+    >>> from primax_core import ShapeDtypeStruct
+    >>> from primax_kernels import ANY, BlockSpec, pallas_call, run_scoped
+    >>> def double(x, out):
+    ...     out[...] = 2 * x[...]
+    >>> part = BlockSpec((2,), lambda i: (i,))
+    >>> pipeline, buffers = emit_pipeline_with_allocations(
+    ...     double, grid=3, in_specs=[part], out_specs=[part]
+    ... )
+    >>> def kernel(x, out):
+    ...     run_scoped(lambda own: pipeline(x, out, allocations=own), buffers(x, out))
+    >>> there = BlockSpec(memory_space=ANY)
+    >>> call = pallas_call(
+    ...     kernel, ShapeDtypeStruct((6,), np.float32), in_specs=[there], out_specs=there
+    ... )
+    >>> call(np.arange(6, dtype=np.float32))
+    Array([ 0.,  2.,  4.,  6.,  8., 10.], dtype=float32)
+    """
+    in_specs, out_specs = _sequence(in_specs), _sequence(out_specs)
+    pipeline = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs, **options)
+
+    def make_allocations(*refs: Any) -> tuple[BufferedRef, ...]:
+        if len(refs) != len(in_specs) + len(out_specs):
+            raise ValueError(
+                f"the pipeline has {len(in_specs)} in_specs and {len(out_specs)} out_specs, but "
+                f"got {len(refs)} references"
+            )
+        inputs = [BufferedRef.input(s, r.dtype) for s, r in zip(in_specs, refs)]
+        outputs = [BufferedRef.output(s, r.dtype) for s, r in zip(out_specs, refs[len(inputs) :])]
+        return (*inputs, *outputs)
+
+    return pipeline, make_allocations
+
+
+def emit_pipeline_with_async_prefetch(
+    body: Callable[..., None], *, grid: Any, in_specs: Sequence[Any] = (),
+    out_specs: Sequence[Any] = (), mesh: Any = None, **options: Any,
+) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
+    """A pipeline whose first copies may be started before it runs.
+
+    Args:
+      body, grid, in_specs, out_specs: see `emit_pipeline`. Blocks have sizes or ``None``.
+      mesh: the cores of the kernel; their memory is that of the kernel here.
+      options: further ones of `emit_pipeline`.
+
+    Returns:
+      The pipeline, and a function of the references to its operands. It reserves buffers, starts
+      the copies of the first blocks and returns the buffers: pass them to the pipeline by
+      ``allocations=``. What the kernel does in between overlaps with the copies on a TPU.
+
+    Raises the errors of `emit_pipeline` and `BufferedRef.create`.
+    """
+    in_specs, out_specs = _sequence(in_specs), _sequence(out_specs)
+    whole = emit_pipeline(body, grid=grid, in_specs=in_specs, out_specs=out_specs, **options)
+    if options.get("core_axis") is not None or options.get("core_axis_name") is not None:
+        raise NotImplementedError(
+            "emit_pipeline_with_async_prefetch starts with the first step of the grid, which cores "
+            "that divide it do not share: use emit_pipeline"
+        )
+    rank = len(grid_tuple(grid))
+
+    def async_prefetch(*inputs: Any) -> tuple[BufferedRef, ...]:
+        if len(inputs) != len(in_specs):
+            raise ValueError(
+                f"the pipeline has {len(in_specs)} in_specs, but got {len(inputs)} references"
+            )
+        buffers = []
+        for spec, ref in zip(in_specs, inputs):
+            types = BufferedRef.input(spec, ref.dtype, prefetched_count=1)
+            own = tree_util.tree_map(get_global, types, is_leaf=_is_type).initialize_slots()
+            own.copy_in(ref, [np.int32(0)] * rank)
+            buffers.append(own.advance_copy_in_slot())
+        return tuple(buffers)
+
+    def pipeline(*refs: Any, allocations: Any = None, **kwargs: Any) -> None:
+        if allocations is None or len(allocations) == len(refs):
+            whole(*refs, allocations=allocations, **kwargs)
+            return
+        outs = [BufferedRef.output(s, r.dtype) for s, r in zip(out_specs, refs[len(in_specs) :])]
+        run_scoped(lambda *own: whole(*refs, allocations=(*allocations, *own), **kwargs), *outs)
+
+    return pipeline, async_prefetch
+
+
+def _is_type(x: Any) -> bool:
+    return hasattr(x, "get_ref_aval")
+
+
 def _on_copies(
     body: Callable[..., None], position: Sequence[PipelineStep], blocks: Sequence[Any], n: int,
     scratches: Sequence[Any],
@@ -143,10 +253,10 @@ def _on_copies(
     copies = [new_ref(_read(*block)) for block in blocks[:n]]
     copies += [new_ref(_former(*block)) for block in blocks[n:]]
     body(*position, *copies, *scratches)
-    for copy, block in list(zip(copies, blocks))[n:]:
-        _write(*block, copy[...])
-    for copy in copies:
+    for copy in copies[:n]:
         free_ref(copy)
+    for copy, block in list(zip(copies, blocks))[n:]:
+        _write(*block, freeze(copy))
 
 
 def _divided_dimension(sizes: Sequence[Any], semantics: Sequence[Any] | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from primax_core import vmap
+from primax_core import named_scope, vmap
 from primax_core.extend import (
     Axis,
     Primitive,
@@ -42,7 +42,8 @@ def _expand(*args: Any, kernel: Kernel) -> list[Any]:
     if isinstance(kernel, BatchedKernel):
         axes = tuple(0 if m else None for m in kernel.mapped)
         return vmap(lambda *xs: _expand(*xs, kernel=kernel.original), axes)(*args)
-    return run_in_order(kernel, args) if kernel.dynamic else run(plan_of(kernel), args)
+    with named_scope(kernel.name):  # profiles and `explain` show it
+        return run_in_order(kernel, args) if kernel.dynamic else run(plan_of(kernel), args)
 
 
 @pallas_call_p.rule(batch)
@@ -86,11 +87,6 @@ def _batch_of_arrays(
 
 @pallas_call_p.rule(lower.on("cuda"))
 def _lower_on_cuda(ctx: Any, *args: Any, kernel: Kernel) -> Any:
-    if kernel.dynamic:
-        raise NotImplementedError(
-            f"the kernel {kernel.source} has a grid of computed size, which is not supported on "
-            "GPUs: pass the largest size, and skip steps beyond the computed one with `when`"
-        )
     return lower_to_triton(ctx, *args, kernel=kernel)
 
 

@@ -68,7 +68,7 @@ def prng_seed(*seeds: Any) -> None:
         aval = typeof(seed)
         if aval.shape != () or aval.dtype.kind not in "iu":
             raise TypeError(f"prng_seed takes integer scalars, got {aval}")
-        words = _threefry(words, [lax.convert_element_type(seed, U32), np.uint32(1)])
+        words = threefry(words, [lax.convert_element_type(seed, U32), np.uint32(1)])
     rows = [lax.broadcast(lax.convert_element_type(w, U32), (1,)) for w in (*words, 0)]
     state[...] = lax.concatenate(rows, 0)  # at once: a step that seeds reads no former state
 
@@ -206,12 +206,12 @@ def _draw(shape: tuple[int, ...]) -> Any:
     size = math.prod(shape)
     key = [lax.broadcast(state[i], (size,)) for i in range(2)]
     draw = state[2]
-    bits, _ = _threefry(key, [lax.iota(U32, size), lax.broadcast(draw, (size,))])
+    bits, _ = threefry(key, [lax.iota(U32, size), lax.broadcast(draw, (size,))])
     state[2] = lax.add(draw, np.uint32(1))
     return lax.reshape(bits, shape)
 
 
-def _threefry(key: list[Any], block: list[Any]) -> list[Any]:
+def threefry(key: list[Any], block: list[Any]) -> list[Any]:
     """Threefry-2x32 with 20 rounds: J. Salmon et al., Parallel random numbers, SC 2011."""
 
     def const(x: Any, value: int) -> Any:

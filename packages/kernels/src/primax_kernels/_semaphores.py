@@ -12,6 +12,7 @@ from primax_core.extend import AbstractRef, ShapedArray
 
 from ._access import atomic_add
 from ._memory_spaces import MemoryRef, unwritten_value
+from ._tpu_memory import ACC
 
 COUNT = np.dtype(np.int32)
 
@@ -47,9 +48,14 @@ class SemaphoreType(enum.Enum):
         return AbstractRef(ShapedArray((), COUNT), self)
 
 
+def begins_with_zeros(memory_space: Any) -> bool:
+    """Return True for semaphores and for accumulators of matrix units."""
+    return isinstance(memory_space, (SemaphoreType, ACC))
+
+
 def first_value(ref_aval: AbstractRef) -> Any:
-    """The elements of scratch memory before the first write: semaphores begin with 0."""
-    if isinstance(ref_aval.memory_space, SemaphoreType):
+    """The elements of scratch memory before the first write."""
+    if begins_with_zeros(ref_aval.memory_space):
         return 0
     return unwritten_value(ref_aval.dtype)
 

@@ -18,6 +18,7 @@ from ._memory_spaces import unwritten_value
 from ._on_demand import memory_from
 from ._random_bits import STATE, state_in
 from ._semaphores import first_value
+from ._tpu_memory import ACC, accumulators
 
 
 def can_step(args: Sequence[Any]) -> bool:
@@ -55,6 +56,9 @@ def step_through(kernel: GridMapping, fun: Callable[..., Any], args: Sequence[An
     for i, o in kernel.aliases:
         outs[o] = _Padded(kernel.outputs[o], np.array(args[i]))
     scratch = [new_ref(np.full(a.shape, first_value(a), a.dtype)) for a in kernel.scratch]
+    for ref, aval in zip(scratch, kernel.scratch):
+        if isinstance(aval.memory_space, ACC):
+            accumulators[ref] = aval.memory_space
     random_state = new_ref(_unwritten(STATE.shape, STATE.dtype))
     shared: list[Any] = []
     for step in itertools.product(*map(range, kernel.grid)):

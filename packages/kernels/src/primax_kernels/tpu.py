@@ -23,6 +23,7 @@ from ._block_specs import (
     CompilerParams as _CompilerParams,
     PrefetchScalarGridSpec as PrefetchScalarGridSpec,
 )
+from ._buffered_refs import BufferedRef as BufferedRef, BufferType as BufferType
 from ._copies import (
     async_copy as async_copy,
     async_remote_copy as async_remote_copy,
@@ -41,7 +42,13 @@ from ._interpret_mode import (
     set_tpu_interpret_mode as set_tpu_interpret_mode,
 )
 from ._interpret_params import InterpretParams as InterpretParams
-from ._memory_spaces import memory_ref
+from ._matrix_units import (
+    matmul_acc_lhs as matmul_acc_lhs,
+    matmul_lhs_fifo as matmul_lhs_fifo,
+    matmul_pop as matmul_pop,
+    matmul_pop_fifo as matmul_pop_fifo,
+    matmul_push_rhs as matmul_push_rhs,
+)
 from ._mosaic.errors import LoweringException as LoweringException, MosaicError as MosaicError
 from ._on_demand import get_barrier_semaphore as get_barrier_semaphore
 from ._packed_bits import (
@@ -50,7 +57,13 @@ from ._packed_bits import (
     split_bits as split_bits,
     unpack_fp6 as unpack_fp6,
 )
-from ._pipelines import PipelineStep as PipelineStep, emit_pipeline as emit_pipeline
+from ._pallas_keys import to_pallas_key as to_pallas_key
+from ._pipelines import (
+    PipelineStep as PipelineStep,
+    emit_pipeline as emit_pipeline,
+    emit_pipeline_with_allocations as emit_pipeline_with_allocations,
+    emit_pipeline_with_async_prefetch as emit_pipeline_with_async_prefetch,
+)
 from ._random_bits import (
     prng_random_bits as prng_random_bits,
     prng_seed as prng_seed,
@@ -78,37 +91,16 @@ from ._tpu_info import (
     get_tpu_info as get_tpu_info,
     get_tpu_info_for_chip as get_tpu_info_for_chip,
 )
-
-
-class MemorySpace(enum.Enum):
-    """Memories of a TPU. A member called with shape and dtype is the type of an array there.
-
-    >>> import numpy as np
-    >>> VMEM((8, 128), np.float32).shape
-    (8, 128)
-    """
-
-    VMEM = "vmem"
-    VMEM_SHARED = "vmem_shared"
-    SMEM = "smem"
-    CMEM = "cmem"
-    SEMAPHORE = "semaphore_mem"
-    HBM = "hbm"
-
-    def __call__(self, shape: Any, dtype: Any) -> Any:
-        """The type of an array in this memory."""
-        return memory_ref(shape, dtype, self)
-
-    def __str__(self) -> str:
-        return self.name
-
-
-VMEM = MemorySpace.VMEM
-VMEM_SHARED = MemorySpace.VMEM_SHARED
-SMEM = MemorySpace.SMEM
-CMEM = MemorySpace.CMEM
-SEMAPHORE = MemorySpace.SEMAPHORE
-HBM = MemorySpace.HBM
+from ._tpu_memory import (
+    ACC as ACC,
+    CMEM as CMEM,
+    HBM as HBM,
+    SEMAPHORE as SEMAPHORE,
+    SMEM as SMEM,
+    VMEM as VMEM,
+    VMEM_SHARED as VMEM_SHARED,
+    MemorySpace as MemorySpace,
+)
 
 
 class GridDimensionSemantics(enum.Enum):

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from primax_core import default_backend, jit, lax
-from primax_core.extend import typeof, walk
+from primax_core.extend import typeof
 
 from ._access import (
     atomic_add as atomic_add,
@@ -36,6 +36,7 @@ from ._gpu_operations import (
     max_contiguous as max_contiguous,
     multiple_of as multiple_of,
 )
+from ._linear_calls import running_equations
 from ._primitive import pallas_call_p
 from ._triton.errors import TritonError as TritonError
 from ._triton.lowering import TARGET
@@ -126,7 +127,7 @@ def limits(fun: Any, *args: Any, target: str | None = None) -> tuple[str, ...]:
     from ._triton.limits import limits as limits_of_kernel
 
     reasons: list[str] = []
-    for eqn in walk(jit(fun).trace(*args).jaxpr):
+    for eqn in running_equations(jit(fun).trace(*args).jaxpr):
         if eqn.primitive is pallas_call_p:
             kernel = eqn.params["kernel"]
             reasons += limits_of_kernel(kernel, kernel.compiler_params, target)

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import triton_operations as triton
+from pipeline_operations import PIPELINES
 from triton_operations import BF16, F32, I32, Case, array, call_of, like
 
 from primax_core import dtypes, lax, vmap
@@ -371,6 +372,7 @@ COPIES: dict[str, Case] = {
     "counted": Case(_counted, like(8, 128), array((8, 128)), scratch=[SemaphoreType.REGULAR]),
     "pipeline": Case(_pipeline, like(40, 256), _LONG, array((8, 256)), ins=[_ANY, _HBM],
                      outs=_ANY),
+    **PIPELINES,
     "two_dimensions": Case(_two_dimensions, like(40, 256), _LONG, ins=[_ANY], outs=_ANY),
     "total": Case(_total, like(8, 256), _LONG, ins=[_ANY], outs=_ANY, tolerance=1e-5),
     "in_place": Case(_in_place, like(40, 256), _LONG, ins=[_ANY], outs=_ANY, aliases={0: 0}),

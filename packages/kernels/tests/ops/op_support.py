@@ -11,6 +11,7 @@ from primax_core import device_get, grad, lax, make_jaxpr
 from primax_core.extend import Eqn, Jaxpr, expanded, interpret, walk
 from primax_kernels import pallas_call_p
 from primax_kernels._checking import check_steps
+from primax_kernels._linear_calls import body_of_linear_call
 
 Runner = Callable[[Any, Sequence[Any]], Sequence[Any]]
 
@@ -25,6 +26,9 @@ def run_with(runner: Runner, fun: Callable[..., Any], *args: Any) -> list[Any]:
         if eqn.primitive is pallas_call_p:
             count += 1
             return runner(eqn.params["kernel"], [np.asarray(device_get(x)) for x in operands])
+        linear = body_of_linear_call(eqn, operands)
+        if linear is not None:
+            return interpret(*linear, evaluate)
         body = _body_with_kernels(eqn)
         if body is not None:
             return interpret(body, operands, evaluate)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import plain_ops as plain
 import pytest
-from op_cases import CASES, LABELS, SIZES
-from op_support import close, normal
+from op_cases import CASES, LABELS, QKV, SIZES
+from op_support import close, gradients, normal
 
 from primax_core import dtypes, enable_x64, grad, hessian, jit, jvp, lax, vmap
 from primax_core.extend import typeof
-from primax_kernels import ops
+from primax_kernels import check_kernel, explain_kernel, ops
 from primax_kernels.ops import _blocks
 
 F32 = np.float32
@@ -250,6 +250,43 @@ def test_forward_mode() -> None:
             close(actual, expected)
 
 
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.backward])
+def test_forward_mode_of_functions_whose_reverse_derivative_is_a_kernel(name: str) -> None:
+    case = CASES[name]
+    n = case.derivatives
+    args, rest = case.args[:n], case.args[n:]
+    tangents = [normal(*x.shape, seed=5) for x in args]
+
+    def forward(fun: Any) -> Any:
+        return jit(lambda xs, ts: jvp(lambda *xs: fun(*xs, *rest), xs, ts))(args, tangents)
+
+    for actual, expected in zip(forward(case.fun), forward(case.plain)):
+        close(actual, expected, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["attention", "layer_norm", "linear_recurrence"])
+def test_forward_derivatives_of_reverse_ones(name: str) -> None:
+    case = CASES[name]
+    tangents = tuple(normal(*x.shape, seed=6) for x in case.args)
+
+    def product(fun: Any) -> Any:
+        """Product of the second derivative and the tangents."""
+        slopes = gradients(fun, case.derivatives)
+        return jit(lambda xs, ts: jvp(slopes, xs, ts)[1])(case.args, tangents)
+
+    for actual, expected in zip(product(case.fun), product(case.plain), strict=True):
+        close(actual, expected, 2e-4)
+
+
+def test_batches_of_forward_derivatives() -> None:
+    q, ts = QKV[0], normal(3, *QKV[0].shape)
+
+    def along(fun: Any) -> Any:
+        return jit(vmap(lambda t: jvp(lambda q: fun(q, *QKV[1:]), (q,), (t,))[1]))(ts)
+
+    close(along(CASES["attention"].fun), along(CASES["attention"].plain), 1e-4)
+
+
 def test_second_derivatives() -> None:
     x = normal(2, 3)
 
@@ -297,3 +334,15 @@ assert "primax_kernels.ops._attention" not in sys.modules
         ops.matmull  # type: ignore[attr-defined]
     for name in ops._MODULES:
         assert ">>>" in getattr(ops, name).__doc__
+
+
+def test_kernels_of_derivatives_are_checked_and_explained() -> None:
+    q = normal(1, 6, 1, 4)
+    loss = lambda q: lax.reduce_sum(ops.flash_attention(q, q, q, block=(4, 4)), (0, 1, 2, 3))
+    names = {"flash_attention", "flash_attention_queries", "flash_attention_keys"}
+    assert {kernel.name for kernel in explain_kernel(grad(loss), q).kernels} == names
+    check = check_kernel(grad(loss), q)
+    assert set(check.kernels) == names and not check.findings
+    # The reverse derivative does not run in forward mode.
+    forward = explain_kernel(lambda q: jvp(loss, (q,), (q,)), q)
+    assert [kernel.name for kernel in forward.kernels] == ["flash_attention"]

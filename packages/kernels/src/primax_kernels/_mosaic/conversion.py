@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._triton.types import bits, is_float, is_unsigned
+from .._emission.elements import bits, is_float, is_unsigned
 from .emitter import Emitter
 from .types import BOOL, FLOAT32, INT32
 from .values import Value

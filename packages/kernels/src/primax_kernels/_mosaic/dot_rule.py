@@ -10,7 +10,7 @@ import numpy as np
 
 from primax_core import lax
 
-from .._triton.types import bits
+from .._emission.elements import bits
 from .conversion import convert
 from .reduction_rules import summed
 from .registry import Context, mosaic

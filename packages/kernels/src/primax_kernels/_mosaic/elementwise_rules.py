@@ -15,8 +15,8 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import add_any_p
 
+from .._emission.elements import bits, is_unsigned
 from .._gpu_operations import approx_tanh_p, max_contiguous_p, multiple_of_p
-from .._triton.types import bits, is_unsigned
 from .conversion import convert
 from .emitter import Emitter
 from .registry import REWRITES, Context, mosaic

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._triton.types import bits, is_float, is_unsigned, literal
+from .._emission.elements import bits, is_float, is_unsigned, literal
 from . import types
 from .types import BOOL, FLOAT32, INT32
 from .values import Bounds, Value
@@ -230,11 +230,11 @@ class Emitter:
 
     def minimum(self, x: Value, y: Value) -> Value:
         """The smaller integer."""
-        return self.binary(f"arith.min{_sign(x)}i", x, y, _corners(min, x, y))
+        return self.binary(f"arith.min{_sign(x)}i", x, y, _limited(min, x, y))
 
     def maximum(self, x: Value, y: Value) -> Value:
         """The larger integer."""
-        return self.binary(f"arith.max{_sign(x)}i", x, y, _corners(max, x, y))
+        return self.binary(f"arith.max{_sign(x)}i", x, y, _limited(max, x, y))
 
     def clamp(self, x: Value, low: int, high: int) -> Value:
         """An integer scalar moved into bounds; nothing is emitted if it is known to be inside."""
@@ -370,6 +370,15 @@ def _corners(fun: Any, x: Value, y: Value) -> Bounds | None:
     if min(results) < info.min or max(results) > info.max:
         return None
     return min(results), max(results)
+
+
+def _limited(fun: Any, x: Value, y: Value) -> Bounds | None:
+    """Bounds of a minimum or maximum, of which one operand's are enough."""
+    if x.dtype == BOOL or is_float(x.dtype) or (x.bounds is None and y.bounds is None):
+        return None
+    info = np.iinfo(x.dtype)
+    a, b = (v.bounds or (info.min, info.max) for v in (x, y))
+    return fun(a[0], b[0]), fun(a[1], b[1])
 
 
 def _decided(predicate: str, x: Bounds | None, y: Bounds | None) -> bool | None:

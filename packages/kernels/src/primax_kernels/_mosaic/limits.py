@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from primax_core import jit
-from primax_core.extend import walk
 
 from .._kernel import Kernel
+from .._linear_calls import running_equations
 from .._tpu_info import ChipVersion, get_tpu_info_for_chip
 from . import types
 from .errors import MosaicError, located
@@ -147,7 +147,7 @@ def _of_memory(kernel: Kernel, program: Program, params: Any, version: str | Non
 def limits_of_function(fun: Any, *args: Any, target: str | None = None) -> tuple[str, ...]:
     """The reasons for which Mosaic would refuse the kernels of a function, see `tpu.limits`."""
     reasons: list[str] = []
-    for eqn in walk(jit(fun).trace(*args).jaxpr):
+    for eqn in running_equations(jit(fun).trace(*args).jaxpr):
         if eqn.primitive.name == "pallas_call":
             kernel = eqn.params["kernel"]
             reasons += limits(kernel, kernel.compiler_params, target)

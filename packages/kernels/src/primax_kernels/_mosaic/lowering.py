@@ -35,7 +35,7 @@ def lower_to_mosaic(ctx: Any, *values: Any, kernel: Kernel) -> list[Any]:
       MosaicError: if the kernel is one that Mosaic does not support, see `limits.limits`.
     """
     # The rules are loaded by the first program for a TPU.
-    from .._triton.types import unwritten
+    from .._emission.elements import unwritten
     from .limits import checked
     from .params import configuration, side_effect
 

@@ -322,7 +322,8 @@ def _both_sides(
     if mask is not None:
         raise ctx.error(
             f"a masked access to a reference in the memory {ref.space}, such as of a block that "
-            "reaches beyond the array: use blocks whose sizes divide the array's"
+            "reaches beyond the array: use blocks whose sizes divide the array's, or "
+            "tpu.emit_pipeline_with_allocations, which copies the rest alone"
         )
     if not shape:
         raise ctx.error(

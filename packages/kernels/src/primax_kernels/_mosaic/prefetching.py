@@ -14,8 +14,8 @@ import numpy as np
 from primax_core.extend import Eqn, Jaxpr, Literal, evaluate_scalars, references
 
 from .._access import former_get_p
-from .._triton.types import unwritten
-from .._triton.usage import accesses_of
+from .._emission.elements import unwritten
+from .._emission.usage import accesses_of
 from . import types
 from .copies import View, await_copy, copy_at_once, start_copy, view_of
 from .emitter import Emitter

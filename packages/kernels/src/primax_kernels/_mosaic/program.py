@@ -12,11 +12,12 @@ import numpy as np
 from primax_core.extend import Literal
 
 from .._cpu.facts import facts_of
+from .._emission.coverage import is_covered, same_blocks
+from .._emission.elements import unwritten
+from .._emission.usage import accesses_of
 from .._kernel import Kernel
-from .._semaphores import SemaphoreType
-from .._triton.blocks import is_covered, same_blocks
-from .._triton.types import unwritten
-from .._triton.usage import accesses_of
+from .._semaphores import SemaphoreType, begins_with_zeros
+from .._tpu_memory import ACC
 from . import (
     control_rules,
     copy_rules,
@@ -239,7 +240,8 @@ class _Module:
         if isinstance(space, SemaphoreType):
             name = "smem"  # only the kernel itself signals it, so that a counter suffices
         else:
-            name = "vmem" if space is None else str(getattr(space, "value", space))
+            plain = space is None or isinstance(space, ACC)
+            name = "vmem" if plain else str(getattr(space, "value", space))
             name = name if aval.shape else "smem"
         if name not in ("vmem", "smem"):
             raise located(
@@ -257,11 +259,11 @@ class _Module:
     # The body
 
     def _reset_counters(self, scratch: Sequence[Reference], ids: Sequence[Value]) -> None:
-        """Set semaphores that are counters to 0, at the first step."""
+        """Set semaphores that are counters, and accumulators, to 0 at the first step."""
         e = self.emitter
         counters = [
             r for r, a in zip(scratch, self.kernel.scratch)
-            if isinstance(a.memory_space, SemaphoreType) and r.space == "smem"
+            if begins_with_zeros(a.memory_space) and r.space in ("smem", "vmem")
         ]  # fmt: skip
         if not counters:
             return

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax_core import lax
 
-from .._triton.types import bits, highest, is_unsigned, lowest
+from .._emission.elements import bits, highest, is_unsigned, lowest
 from .conversion import convert
 from .elementwise_rules import extreme
 from .emitter import Emitter

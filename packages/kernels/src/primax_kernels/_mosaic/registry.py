@@ -19,7 +19,7 @@ from primax_core.extend import (
     interpret,
 )
 
-from .._triton.usage import used_variables
+from .._emission.usage import used_variables
 from . import types
 from .emitter import Emitter
 from .errors import MosaicError, located

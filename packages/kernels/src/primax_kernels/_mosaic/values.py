@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._triton.types import is_float
+from .._emission.elements import is_float
 from . import types
 
 Bounds = tuple[int, int]

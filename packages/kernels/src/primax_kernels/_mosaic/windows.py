@@ -189,12 +189,21 @@ def visits_are_runs(kernel: Kernel, mapping: BlockMapping) -> bool:
     seen: set[tuple[int, ...]] = set()
     previous: tuple[int, ...] | None = None
     for ids in itertools.product(*map(range, kernel.grid)):
-        block = tuple(mapping.starts(ids, []))
+        block = _index_at(mapping, ids)
         if block != previous and block in seen:
             return False
         seen.add(block)
         previous = block
     return True
+
+
+def _index_at(mapping: BlockMapping, ids: Sequence[int]) -> tuple[int, ...]:
+    """A value that tells the blocks of an operand apart, in a step."""
+    if None in mapping.forms:
+        return tuple(mapping.starts(ids, []))
+    return tuple(
+        f.constant + sum(c * i for c, i in zip(f.coefficients, ids)) for f in mapping.forms if f
+    )
 
 
 def is_first_visit(

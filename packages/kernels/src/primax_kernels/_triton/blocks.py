@@ -24,41 +24,29 @@ def block_at(
       prefetched: references to the prefetched scalars.
     """
     index = lower_jaxpr(e, mapping.index_map, [*ids, *prefetched])
-    starts = []
+    sizes = iter(index[len(mapping.extents) :])
+    starts: list[Value] = []
+    ends: list[Value | None] = []
+    places: list[Value | None] = []
     for i, extent, n in zip(index, mapping.extents, mapping.aval.shape):
         low, high = extent.padding
+        places.append(e.clamp(as_int32(e, i), 0, n - 1) if extent.indirect else None)
+        if extent.indirect:
+            starts.append(e.index(0))
+            ends.append(None)
+            continue
         if extent.step == extent.size:
             last = (-(-n // extent.size) - 1) * extent.size
         else:
             last = low + n + max(high, extent.size) - extent.size
         start = e.clamp(e.multiply(as_int32(e, i), e.index(extent.step)), 0, last)
         starts.append(e.subtract(start, e.index(low)))
+        size = e.clamp(as_int32(e, next(sizes)), 0, extent.size) if extent.bounded else None
+        ends.append(None if size is None else e.add(start, size))
     return MemoryRef(
-        e, pointer, mapping.aval.dtype, mapping.aval.shape, starts, mapping.extents, separated
-    )
-
-
-def is_covered(mapping: BlockMapping, grid: Sequence[int]) -> bool:
-    """Return True if the blocks of all steps are the whole array."""
-    for form, extent, n in zip(mapping.forms, mapping.extents, mapping.aval.shape):
-        if form is None or any(extent.padding):
-            return False
-        if extent.size >= n and form.is_constant and form.constant == 0:
-            continue
-        d = form.dimension
-        if d is None or extent.step != extent.size or -(-n // extent.size) > grid[d]:
-            return False
-    return True
-
-
-def same_blocks(x: BlockMapping, y: BlockMapping) -> bool:
-    """Return True if two operands have the same blocks in each step."""
-    return x.extents == y.extents and None not in x.forms and x.forms == y.forms
-
-
-def depends_on(mapping: BlockMapping, dimensions: Sequence[int]) -> bool:
-    """Return True if the block may move with some dimensions of the grid."""
-    return any(f is None or any(f.coefficients[d] for d in dimensions) for f in mapping.forms)
+        e, pointer, mapping.aval.dtype, mapping.aval.shape, starts, mapping.extents, separated,
+        ends, places,
+    )  # fmt: skip
 
 
 def pointer_argument(j: int, element: str) -> str:

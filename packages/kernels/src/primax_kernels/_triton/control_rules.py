@@ -47,21 +47,27 @@ def _replace(refs: Sequence[RegisterRef], values: Sequence[Value]) -> None:
 
 
 def for_loop(
-    e: Emitter, lower: int, upper: int, carry: Sequence[Value], refs: Sequence[RegisterRef],
-    body: Callable[[Value, list[Value]], Sequence[Value]],
+    e: Emitter, lower: int | Value, upper: int | Value, carry: Sequence[Value],
+    refs: Sequence[RegisterRef], body: Callable[[Value, list[Value]], Sequence[Value]],
+    stride: int = 1,
 ) -> list[Value]:  # fmt: skip
-    """A loop with a known number of steps.
+    """A loop from a number to another.
 
     Args:
+      lower, upper: the first number and the one after the last, not negative.
+      stride: the distance of the numbers.
       carry: values that each step replaces.
       refs: references whose contents it may replace.
       body: from the number of the step and the carry to the next carry.
     """
     n = len(carry)
     initial = [*carry, *_contents(refs)]
-    first, last, step = e.index(lower), e.index(upper), e.index(1)
+    first, last = (e.index(x) if isinstance(x, int) else x for x in (lower, upper))
+    step = e.index(stride)
     results = e.name() if initial else ""
-    number = Value(e.name(), INT32, (), (lower, max(upper - 1, lower)))
+    low = first.bounds[0] if first.bounds else 0
+    high = last.bounds[1] if last.bounds else 2**31 - 1
+    number = Value(e.name(), INT32, (), (low, max(high - 1, low)))
     inside = [Value(e.name(), x.dtype, x.shape) for x in initial]
     head = f"scf.for {number.name} = {first.name} to {last.name} step {step.name}"
     if initial:

@@ -116,13 +116,6 @@ def _of_target(kernel: Kernel, capability: int | None) -> list[str]:
 def _of_operands(kernel: Kernel, capability: int | None) -> list[str]:
     """Reasons about types and sizes of operands, results and scratch memory."""
     reasons = []
-    for m in (*kernel.inputs, *kernel.outputs):
-        if not m.is_plain:
-            text = (
-                f"{m.name}: blocks of BoundedSlice and Indirect are not supported on GPUs: pass "
-                "the whole array, and access the elements by triton.load and triton.store"
-            )
-            reasons.append(str(located(text, kernel)))
     named = [(f"prefetched scalar {i}", a) for i, a in enumerate(kernel.prefetched)]
     named += [(m.name, m.aval) for m in (*kernel.inputs, *kernel.outputs)]
     named += [(f"scratch_shapes[{i}]", a) for i, a in enumerate(kernel.scratch)]

@@ -38,11 +38,14 @@ class MemoryRef:
       extents: the block, axis by axis.
       separated: whether threads wait for each other before each access, because another access
         may read or write the same elements.
+      ends: position after the last element of a bounded slice, ``None`` along other axes.
+      places: positions of the elements of an indirect block, ``None`` along other axes.
     """
 
     def __init__(
         self, emitter: Emitter, pointer: str, dtype: Any, array_shape: tuple[int, ...],
         starts: Sequence[Value], extents: Sequence[Extent], separated: bool = False,
+        ends: Sequence[Value | None] = (), places: Sequence[Value | None] = (),
     ):  # fmt: skip
         self.emitter = emitter
         self.pointer = pointer
@@ -51,6 +54,8 @@ class MemoryRef:
         self.starts = starts
         self.extents = extents
         self.separated = separated
+        nothing: list[Value | None] = [None] * len(extents)
+        self.ends, self.places = ends or nothing, places or nothing
         self.strides = [math.prod(array_shape[a + 1 :]) for a in range(len(array_shape))]
         self.offset_dtype = INT64 if math.prod(array_shape) >= 2**31 else INT32
 
@@ -202,8 +207,11 @@ def _pointers(
     mask = e.both(mask, None if condition is None else e.broadcast(condition, shape))
     base: Value | None = None
     offsets: Value | None = None
-    for axis, stride, n in zip(axes, ref.strides, ref.array_shape):
+    for axis, stride, n, end in zip(axes, ref.strides, ref.array_shape, ref.ends):
         mask = e.both(mask, _outside(ref, axis, n))
+        if end is not None:
+            position = axis.scalar if axis.steps is None else e.add(axis.scalar, axis.steps)
+            mask = e.both(mask, e.compare("lt", position, end))
         base = _accumulated(ref, base, axis.scalar, stride)
         if axis.steps is not None:
             offsets = _accumulated(ref, offsets, axis.steps, stride)
@@ -279,9 +287,21 @@ def _axes(
     axes: list[_Axis] = []
     mask: Value | None = None
     slices = 0
-    for start, extent in zip(ref.starts, ref.extents):
+    for start, extent, places, n in zip(ref.starts, ref.extents, ref.places, ref.array_shape):
         entry = None if extent.squeezed else next(entries)
-        if entry is None:
+        if places is not None:
+            chosen = [] if isinstance(entry, StaticSlice) else [next(remaining)]
+            position = RegisterRef(e, places).read((entry,), chosen)
+            if not position.shape:
+                axes.append(_Axis(_inside(e, position, n), None, 1, None))
+                continue
+            is_slice = not isinstance(entry, str)
+            own = (slices if slices < at else slices + rank, 1) if is_slice else (at, rank)
+            slices += is_slice
+            axis, valid = _at_places(ref, position, own, n, shape, writes)
+            axes.append(axis)
+            mask = e.both(mask, valid)
+        elif entry is None:
             axes.append(_Axis(start, None, 1, None))
         elif not isinstance(entry, str):
             out = slices if slices < at else slices + rank
@@ -294,14 +314,29 @@ def _axes(
             if not position.shape:
                 axes.append(_Axis(e.add(start, _inside(e, position, extent.size)), None, 1, None))
                 continue
-            steps, valid = _looked_up(e, position, extent.size, writes)
-            axes.append(_Axis(start, _placed(e, steps, at, rank, len(shape)), extent.size, None))
-            padding = e.inside(position.shape, range(len(position.shape)))
-            for m in (valid, padding):
-                if m is not None:
-                    m = _placed(e, e.broadcast(m, position.shape), at, rank, len(shape))
-                    mask = e.both(mask, e.broadcast(m, shape))
+            axis, valid = _at_places(ref, position, (at, rank), extent.size, shape, writes)
+            axes.append(_Axis(start, axis.steps, extent.size, None))
+            mask = e.both(mask, valid)
     return axes, mask
+
+
+def _at_places(
+    ref: MemoryRef, position: Value, own: tuple[int, int], n: int, shape: tuple[int, ...],
+    writes: bool,
+) -> tuple[_Axis, Value | None]:  # fmt: skip
+    """An array of positions along an axis of ``n`` elements, and the mask of those that exist.
+
+    Args:
+      own: first axis in the result of the axes of the array, and their number.
+    """
+    e = ref.emitter
+    steps, valid = _looked_up(e, position, n, writes)
+    mask: Value | None = None
+    for m in (valid, e.inside(position.shape, range(len(position.shape)))):
+        if m is not None:
+            m = _placed(e, e.broadcast(m, position.shape), *own, len(shape))
+            mask = e.both(mask, e.broadcast(m, shape))
+    return _Axis(e.index(0), _placed(e, steps, *own, len(shape)), n, None), mask
 
 
 def _array_axes(index: tuple[Any, ...], operands: Sequence[Value]) -> tuple[int, int]:

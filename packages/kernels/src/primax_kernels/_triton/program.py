@@ -9,7 +9,10 @@ from typing import Any, Final
 
 from .._block_mapping import Extent
 from .._cpu.facts import facts_of
+from .._emission.coverage import depends_on, is_covered, same_blocks
+from .._emission.usage import Access, accesses_of
 from .._kernel import Kernel
+from .._tpu_memory import ACC
 from . import (
     control_rules,
     dot_rule,
@@ -20,14 +23,13 @@ from . import (
     shape_rules,
     types,
 )
-from .blocks import block_at, depends_on, is_covered, pointer_argument, same_blocks
+from .blocks import block_at, pointer_argument
 from .emitter import Emitter
 from .errors import TritonError, located
-from .memory import MemoryRef, RegisterRef
+from .memory import MemoryRef, RegisterRef, as_int32
 from .params import Resolved, resolve
 from .registry import lower_jaxpr
 from .types import INT32
-from .usage import Access, accesses_of
 from .values import Value
 
 RULES: Final = (
@@ -82,6 +84,10 @@ def emit(kernel: Kernel, params: Any = None) -> Program:
     return _Function(kernel, resolve(params, kernel.jaxpr)).program()
 
 
+_STRIDE: Final = 256
+"""The number of programs that divide a dimension of computed size."""
+
+
 class _Function:
     """The parts of a function while it is built."""
 
@@ -89,8 +95,11 @@ class _Function:
         self.kernel = kernel
         self.params = params
         self.emitter = Emitter(kernel)
-        self.parallel = facts_of(kernel).parallel
-        self.sequential = [d for d, p in enumerate(self.parallel) if not p]
+        self.parallel = _parallel_dimensions(kernel)
+        # A dimension of computed size is a loop, also of programs that divide it.
+        self.sequential = [
+            d for d, p in enumerate(self.parallel) if not p or d in kernel.dynamic
+        ]  # fmt: skip
         first = len(kernel.grid)
         refs = {v: i for i, v in enumerate(kernel.jaxpr.invars[first:])}
         self.n_prefetched, self.n_inputs = len(kernel.prefetched), len(kernel.inputs)
@@ -134,7 +143,8 @@ class _Function:
                 self.aliases.append((len(self.operands), o))
                 self.operands.append(i)
         for o, mapping in enumerate(self.kernel.outputs):
-            partial = self.outputs[o] == "memory" or not is_covered(mapping, self.kernel.grid)
+            grid = [0 if d in self.kernel.dynamic else n for d, n in enumerate(self.kernel.grid)]
+            partial = self.outputs[o] == "memory" or not is_covered(mapping, grid)
             if o not in aliased and partial:
                 self.aliases.append((len(self.operands) + len(self.filled), o))
                 self.filled.append(o)
@@ -175,6 +185,13 @@ class _Function:
             )
             for j, a in enumerate(kernel.prefetched)
         ]  # fmt: skip
+        for k, a in enumerate(kernel.scratch):
+            if isinstance(a.memory_space, ACC):
+                raise located(
+                    f"scratch_shapes[{k}] is an accumulator of a TPU's matrix unit (ACC); use "
+                    "scratch memory, and products",
+                    kernel,
+                )
         scratch = [_unwritten(e, a.shape, a.dtype) for a in kernel.scratch]
         first_ids = [e.index(0) if x is None else x for x in ids]
         held: dict[int, RegisterRef] = {}
@@ -196,6 +213,11 @@ class _Function:
                 )  # fmt: skip
             lower_jaxpr(e, kernel.jaxpr, [*step_ids, *refs, *scratch])
 
+        self.programs = tuple(ids)
+        self.bounds = {
+            d: e.clamp(as_int32(e, ref.read(None, ())), 0, 2**31 - 1)
+            for d, ref in zip(kernel.dynamic, prefetched)
+        }  # fmt: skip
         self._steps(list(self.sequential), list(ids), [*scratch, *held.values()], step)
         for o, ref in held.items():
             self._block(o, first_ids, prefetched, f"%p{n + o}").write(ref.value, None, ())
@@ -244,7 +266,9 @@ class _Function:
     def _programs(self) -> tuple[list[Value | None], tuple[int, int, int]]:
         """The indices of the parallel dimensions, and the numbers of programs."""
         e = self.emitter
-        sizes = self.kernel.grid
+        sizes = [
+            _STRIDE if d in self.kernel.dynamic else n for d, n in enumerate(self.kernel.grid)
+        ]  # fmt: skip
         ids: list[Value | None] = [
             e.index(0) if p and n == 1 else None for n, p in zip(sizes, self.parallel)
         ]
@@ -289,6 +313,11 @@ class _Function:
             at(number)
             return []
 
+        if d in self.bounds:
+            program = self.programs[d]
+            start, stride = (0, 1) if program is None else (program, _STRIDE)
+            control_rules.for_loop(e, start, self.bounds[d], [], refs, body, stride)
+            return
         peeled = not rest and any(q.primitive.name == "cond" for q in self.kernel.jaxpr.eqns)
         first, last = (1, n - 1) if peeled else (0, n)
         if n == 1 or peeled:
@@ -298,6 +327,17 @@ class _Function:
                 control_rules.for_loop(e, first, last, [], refs, body)
             if peeled:
                 at(e.index(n - 1))
+
+
+def _parallel_dimensions(kernel: Kernel) -> tuple[bool, ...]:
+    """For each dimension of the grid whether programs divide it.
+
+    In a grid of computed size these are the ones that the kernel declares.
+    """
+    if not kernel.dynamic:
+        return facts_of(kernel).parallel
+    words = kernel.semantics or ("arbitrary",) * len(kernel.grid)
+    return tuple(word == "parallel" for word in words)
 
 
 def _program_id(e: Emitter, axis: str, n: int) -> Value:

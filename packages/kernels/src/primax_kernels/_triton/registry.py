@@ -18,10 +18,10 @@ from primax_core.extend import (
     interpret,
 )
 
+from .._emission.usage import used_variables
 from . import types
 from .emitter import Emitter
 from .errors import TritonError, located
-from .usage import used_variables
 from .values import Value
 
 triton: Final[RuleKind[Callable[..., Any]]] = RuleKind(

@@ -10,6 +10,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._emission.elements import (
+    BOOL as BOOL,
+    FLOAT32 as FLOAT32,
+    INT32 as INT32,
+    INT64 as INT64,
+    bits as bits,
+    highest as highest,
+    is_float as is_float,
+    is_unsigned as is_unsigned,
+    literal as literal,
+    lowest as lowest,
+    unwritten as unwritten,
+)
 from .errors import TritonError
 
 ELEMENTS: Final = {
@@ -30,11 +43,6 @@ ELEMENTS: Final = {
     "float8_e5m2": "f8E5M2",
 }
 """Types of elements, by dtype. Integers have no sign there; operations have."""
-
-INT32: Final = np.dtype(np.int32)
-INT64: Final = np.dtype(np.int64)
-FLOAT32: Final = np.dtype(np.float32)
-BOOL: Final = np.dtype(np.bool_)
 
 MAX_ELEMENTS: Final = 1 << 20
 """The most elements of a tensor."""
@@ -60,24 +68,9 @@ def in_memory(dtype: Any) -> str:
     return "i8" if np.dtype(dtype) == BOOL else element(dtype)
 
 
-def is_float(dtype: Any) -> bool:
-    """Return True if elements are floating-point numbers."""
-    return element(dtype)[0] in "fb"
-
-
-def is_unsigned(dtype: Any) -> bool:
-    """Return True if elements are unsigned integers or Booleans."""
-    return np.dtype(dtype).kind in "ub"
-
-
 def is_f8(dtype: Any) -> bool:
     """Return True if elements are floating-point numbers of 8 bits."""
     return element(dtype).startswith("f8")
-
-
-def bits(dtype: Any) -> int:
-    """The number of bits of an element in memory."""
-    return np.dtype(dtype).itemsize * 8
 
 
 def power_of_two(n: int) -> int:
@@ -95,46 +88,3 @@ def tensor(element_type: str, shape: tuple[int, ...]) -> str:
     if not shape:
         return element_type
     return f"tensor<{'x'.join(map(str, shape))}x{element_type}>"
-
-
-def literal(value: Any, dtype: Any) -> str:
-    """A constant as text, exact for each dtype.
-
-    >>> literal(0.5, np.float32), literal(np.inf, np.float32), literal(3, np.int32)
-    ('0.5', '0x7F800000', '3')
-    """
-    dtype = np.dtype(dtype)
-    if dtype == BOOL:
-        return "true" if value else "false"
-    if not is_float(dtype):
-        signed = np.dtype(f"int{bits(dtype)}")
-        return str(int(np.asarray(value).astype(dtype).view(signed)))
-    exact = np.asarray(value).astype(dtype)
-    number = float(exact)
-    if not np.isfinite(number):
-        return f"0x{int(exact.view(f'uint{bits(dtype)}')):0{bits(dtype) // 4}X}"
-    text = repr(number)
-    return text if "e" not in text else f"{number:.17e}"
-
-
-def lowest(dtype: Any) -> Any:
-    """The value that a maximum never prefers."""
-    dtype = np.dtype(dtype)
-    if dtype == BOOL:
-        return False
-    return -np.inf if is_float(dtype) else np.iinfo(dtype).min
-
-
-def highest(dtype: Any) -> Any:
-    """The value that a minimum never prefers."""
-    dtype = np.dtype(dtype)
-    if dtype == BOOL:
-        return True
-    return np.inf if is_float(dtype) else np.iinfo(dtype).max
-
-
-def unwritten(dtype: Any) -> Any:
-    """The contents of memory before the first write: NaN, or 0 where the dtype has none."""
-    if is_float(dtype):
-        return np.nan
-    return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax_core import ShapeDtypeStruct, custom_vjp, jit, lax
+from primax_core import ShapeDtypeStruct, jit, lax
 from primax_core.extend import typeof
 
 from .._block_specs import BlockSpec
@@ -17,9 +17,20 @@ from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
 from ..tpu import VMEM
-from ._attention_backward import backward, bias_spec, query_spec, statistics_spec
+from ._attention_backward import backward
+from ._attention_blocks import (
+    bias_spec,
+    heads_before,
+    heads_behind,
+    key_spec,
+    query_spec,
+    sizes_of,
+    statistics_spec,
+    statistics_type,
+)
 from ._attention_masks import LOWEST, Config, rows_in, scores_of, weights_of
-from ._blocks import attention_backward_block, attention_block
+from ._backward_kernels import with_backward
+from ._blocks import attention_backward_block, attention_block, is_tpu
 from ._common import (
     SIGNED_INTEGERS,
     accumulator,
@@ -77,8 +88,8 @@ def flash_attention(
       ValueError: for shapes that do not match, or options out of range.
 
     The reverse derivative is two kernels, one for the queries, one for keys and values, and can be
-    differentiated again. The derivative of ``bias`` needs memory for all scores. Forward-mode
-    derivatives are not supported.
+    differentiated again. The derivative of ``bias`` needs memory for all scores. Forward mode
+    runs operations on arrays, block by block.
 
     >>> import numpy as np
     >>> q = np.zeros((3, 1, 2), np.float32)
@@ -105,6 +116,7 @@ def flash_attention(
             _NAME, "block_backward", block_backward, parts,
             attention_backward_block(*sizes, d), sizes,
         ),
+        is_tpu(),
     )  # fmt: skip
     return _heads(config, batched, *arrays, segments, offsets)
 
@@ -207,12 +219,16 @@ def _heads(config: Config, batched: bool, q: Any, k: Any, v: Any, segments: Any,
         if bias is not None:
             split = (shared, heads // shared) if bias.shape[1] > 1 else (1, 1)
             bias = lax.reshape(bias, (bias.shape[0], *split, *bias.shape[2:]))
-        result = lax.reshape(_attention(config, q, k, v, segments, bias), shape)
+        if config.heads_first:
+            q, k, v = heads_before(q), heads_before(k), heads_before(v)
+        result = _attention(config, q, k, v, segments, bias)
+        if config.heads_first:
+            result = heads_behind(result)
+        result = lax.reshape(result, shape)
     return result if batched else lax.squeeze(result, (0,))
 
 
-@functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _attention(config: Config, q: Any, k: Any, v: Any, segments: Any, bias: Any) -> Any:
+def _attention_of_arrays(config: Config, q: Any, k: Any, v: Any, segments: Any, bias: Any) -> Any:
     return _results(config, q, k, v, segments, bias)[0]
 
 
@@ -220,10 +236,11 @@ def _results(config: Config, q: Any, k: Any, v: Any, segments: Any, bias: Any) -
     """Attention, and the logarithms of the sums of the rows' exponentials.
 
     Args:
-      q: array with the axes (batch, queries, key heads, heads of each, d).
+      q: array with the axes (batch, queries, key heads, heads of each, d), or in the order of
+        ``config.heads_first``.
     """
     (bq, bk), (n, m) = config.block, config.sizes
-    batch, _, shared, group, d = q.shape
+    batch, shared, group, d = sizes_of(config, q)
     dtype, wide, width = typeof(q).dtype, accumulator(typeof(q).dtype), v.shape[-1]
 
     def kernel(q_ref: Any, k_ref: Any, v_ref: Any, *refs: Any) -> None:
@@ -258,12 +275,11 @@ def _results(config: Config, q: Any, k: Any, v: Any, segments: Any, bias: Any) -
             whole = total[...]
             whole = lax.select(whole == wide.type(0), filled(whole.shape, 1, wide), whole)
             out[...] = cast(sums[...] / whole, dtype)
-            logs[...] = lax.squeeze(top[...] + lax.log(whole), (1,))
+            log = top[...] + lax.log(whole)
+            logs[...] = log if config.heads_first else lax.squeeze(log, (1,))
 
     operands, specs = [q, k, v], [
-        query_spec(bq, d, 3),
-        BlockSpec((None, bk, None, d), lambda b, h, g, i, j: (b, j, h, 0)),
-        BlockSpec((None, bk, None, width), lambda b, h, g, i, j: (b, j, h, 0)),
+        query_spec(config, bq, d, 3), key_spec(config, bk, d, 4), key_spec(config, bk, width, 4),
     ]  # fmt: skip
     if segments is not None:
         operands += [lax.expand_dims(segments[0], (2,)), lax.expand_dims(segments[1], (1,))]
@@ -278,10 +294,10 @@ def _results(config: Config, q: Any, k: Any, v: Any, segments: Any, bias: Any) -
         kernel,
         (
             ShapeDtypeStruct((*q.shape[:-1], width), dtype),
-            ShapeDtypeStruct((batch, shared, group, n), wide),
+            statistics_type(config, (batch, shared, group, n), wide),
         ),
         name=_NAME, grid=(batch, shared, group, cdiv(n, bq), cdiv(m, bk)), in_specs=specs,
-        out_specs=(query_spec(bq, width, 3), statistics_spec(bq, 3)),
+        out_specs=(query_spec(config, bq, width, 3), statistics_spec(config, bq, 3)),
         scratch_shapes=[VMEM((bq, 1), wide), VMEM((bq, 1), wide), VMEM((bq, width), wide)],
     )(*operands)  # fmt: skip
 
@@ -291,4 +307,4 @@ def _forward(config: Config, q: Any, k: Any, v: Any, segments: Any, bias: Any) -
     return out, (q, k, v, segments, bias, out, logs)
 
 
-_attention.defvjp(_forward, backward)
+_attention = with_backward(_attention_of_arrays, _forward, backward)

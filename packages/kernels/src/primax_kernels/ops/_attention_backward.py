@@ -16,46 +16,16 @@ from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
 from ..tpu import VMEM
+from ._attention_blocks import (
+    bias_spec,
+    heads_behind,
+    key_spec,
+    query_spec,
+    sizes_of,
+    statistics_spec,
+)
 from ._attention_masks import Config, mask_of, rows_in, scores_of, weights_of
 from ._common import accumulator, cast, filled, inside, product
-
-
-def query_spec(rows: int, d: int, dimension: int) -> BlockSpec:
-    """Blocks of queries, which move with a dimension of the grid (batch, key head, ...).
-
-    The dimension of the heads that share a key head is the other one of 2 and 3, or 2 before 3.
-    """
-    heads = 2 if dimension == 3 else 3
-    return BlockSpec(
-        (None, rows, None, None, d),
-        lambda *ids: (ids[0], ids[dimension], ids[1], ids[heads], 0),
-    )
-
-
-def statistics_spec(rows: int, dimension: int) -> BlockSpec:
-    """Blocks of numbers of each query, with the axes (batch, key head, head, query)."""
-    heads = 2 if dimension == 3 else 3
-    return BlockSpec(
-        (None, None, None, rows), lambda *ids: (ids[0], ids[1], ids[heads], ids[dimension])
-    )
-
-
-def bias_spec(
-    shape: tuple[int, ...], rows: int, columns: int, dimensions: tuple[int, int]
-) -> BlockSpec:
-    """Blocks of a bias with the axes (batch, key head, head, query, key); 1 for any but the last.
-
-    Args:
-      dimensions: dimensions of the grid with which queries and keys move.
-    """
-    heads = 2 if dimensions[0] == 3 else 3
-    moves = (0, 1, heads, dimensions[0])
-
-    def index(*ids: Any) -> tuple[Any, ...]:
-        first = tuple(ids[d] if n > 1 else 0 for d, n in zip(moves, shape))
-        return (*first, ids[dimensions[1]])
-
-    return BlockSpec((None, None, None, rows if shape[3] > 1 else 1, columns), index)
 
 
 class _Blocks:
@@ -73,15 +43,16 @@ class _Blocks:
         (bq, bk), d, width = config.block_backward, q.shape[-1], v.shape[-1]
         # Sums of the derivatives of each row's weights, weighted (Dao et al., 2022, appendix B).
         sums = lax.reduce_sum(cast(out, self.wide) * cast(ct, self.wide), (4,))
-        sums = lax.transpose(sums, (0, 2, 3, 1))
-        key_block = lambda size: BlockSpec(
-            (None, bk, None, size), lambda *ids: (ids[0], ids[keys], ids[1], 0)
-        )
-        statistics = statistics_spec(bq, queries)
+        if config.heads_first:
+            sums = lax.expand_dims(sums, (4,))
+        else:
+            sums = lax.transpose(sums, (0, 2, 3, 1))
+        key_block = lambda size: key_spec(config, bk, size, keys)
+        statistics = statistics_spec(config, bq, queries)
         self.operands = [q, k, v, ct, logs, sums]
         self.specs = [
-            query_spec(bq, d, queries), key_block(d), key_block(width),
-            query_spec(bq, width, queries), statistics, statistics,
+            query_spec(config, bq, d, queries), key_block(d), key_block(width),
+            query_spec(config, bq, width, queries), statistics, statistics,
         ]  # fmt: skip
         if segments is not None:
             self.operands += [
@@ -103,9 +74,9 @@ class _Blocks:
         rest = list(refs[6:])
         q, ct = rows_in(refs[0], i, n), rows_in(refs[3], i, n)
         k, v = rows_in(refs[1], j, m), rows_in(refs[2], j, m)
-        logs, sums = (
-            lax.expand_dims(inside(r[...], (0, i, n)), (1,)) for r in refs[4:6]
-        )  # fmt: skip
+        logs, sums = (inside(r[...], (0, i, n)) for r in refs[4:6])
+        if not self.config.heads_first:
+            logs, sums = lax.expand_dims(logs, (1,)), lax.expand_dims(sums, (1,))
         pair = bias = None
         if self.has[0]:
             pair = rest.pop(0)[...], rest.pop(0)[...]
@@ -157,8 +128,8 @@ def _summed(
 def _of_queries(config: Config, residuals: Any, ct: Any) -> Any:
     blocks = _Blocks(config, residuals, ct, queries=3, keys=4)
     q = residuals[0]
-    batch, n, shared, group, d = q.shape
-    (bq, bk), m = config.block_backward, config.sizes[1]
+    batch, shared, group, d = sizes_of(config, q)
+    (bq, bk), (n, m) = config.block_backward, config.sizes
 
     def kernel(*refs: Any) -> None:
         out, total = refs[blocks.n_refs :]
@@ -173,15 +144,15 @@ def _of_queries(config: Config, residuals: Any, ct: Any) -> Any:
     return pallas_call(
         kernel, ShapeDtypeStruct(q.shape, typeof(q).dtype), name="flash_attention_queries",
         grid=(batch, shared, group, cdiv(n, bq), cdiv(m, bk)), in_specs=blocks.specs,
-        out_specs=query_spec(bq, d, 3), scratch_shapes=[VMEM((bq, d), blocks.wide)],
+        out_specs=query_spec(config, bq, d, 3), scratch_shapes=[VMEM((bq, d), blocks.wide)],
     )(*blocks.operands)  # fmt: skip
 
 
 def _of_keys(config: Config, residuals: Any, ct: Any) -> Any:
     blocks = _Blocks(config, residuals, ct, queries=4, keys=2)
     q, k, v = residuals[:3]
-    batch, n, shared, group, d = q.shape
-    (bq, bk), m = config.block_backward, config.sizes[1]
+    batch, shared, group, d = sizes_of(config, q)
+    (bq, bk), (n, m) = config.block_backward, config.sizes
     steps = cdiv(n, bq)
 
     def kernel(*refs: Any) -> None:
@@ -209,6 +180,9 @@ def _of_keys(config: Config, residuals: Any, ct: Any) -> Any:
 def _of_bias(config: Config, residuals: Any, ct: Any) -> Any:
     """The cotangent of the bias: derivatives of all scores, summed where the bias was broadcast."""
     q, k, v, segments, bias, out, logs = residuals
+    if config.heads_first:
+        q, k, v, out, ct = (heads_behind(x) for x in (q, k, v, out, ct))
+        logs = lax.squeeze(logs, (4,))
     wide = accumulator(typeof(q).dtype)
     pairs = (((4,), (3,)), ((0, 2), (0, 2)))
 

@@ -24,6 +24,8 @@ class Config(NamedTuple):
       sizes: numbers of queries and of keys.
       block: queries and keys of a step.
       block_backward: the same for the derivative.
+      heads_first: whether heads come before queries and keys in operands. A TPU has blocks of the
+        last two axes of an array.
     """
 
     scale: float
@@ -34,6 +36,7 @@ class Config(NamedTuple):
     sizes: tuple[int, int]
     block: tuple[int, ...]
     block_backward: tuple[int, ...]
+    heads_first: bool = False
 
 
 class Scores(NamedTuple):

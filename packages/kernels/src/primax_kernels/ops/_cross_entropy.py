@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from primax_core import ShapeDtypeStruct, custom_vjp, jit, lax
+from primax_core import ShapeDtypeStruct, jit, lax
 from primax_core.extend import typeof
 
 from .._block_specs import BlockSpec
@@ -17,6 +17,7 @@ from .._grid import num_programs, program_id
 from .._helpers import cdiv
 from ..tpu import VMEM
 from ._attention_masks import LOWEST
+from ._backward_kernels import with_backward
 from ._blocks import vocabulary_block
 from ._common import (
     SIGNED_INTEGERS,
@@ -64,7 +65,7 @@ def cross_entropy(
     Raises:
       TypeError, ValueError: for other dtypes and shapes, and a negative ``z_loss``.
 
-    Forward-mode derivatives are not supported.
+    The reverse derivative is a kernel. Forward mode runs operations on arrays.
 
     >>> cross_entropy(np.zeros((2, 4), np.float32), np.array([1, -1], np.int32))
     Array([1.3862944, 0.       ], dtype=float32)
@@ -105,8 +106,7 @@ def _losses(config: _Config, logits: Any, labels: Any) -> Any:
     return lax.reshape(losses, labels.shape)
 
 
-@functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _of_rows(config: _Config, logits: Any, labels: Any) -> Any:
+def _losses_of_rows(config: _Config, logits: Any, labels: Any) -> Any:
     return _results(config, logits, labels)[0]
 
 
@@ -230,4 +230,4 @@ def _backward(config: _Config, residuals: Any, ct: Any) -> tuple[Any, None]:
     return slopes, None
 
 
-_of_rows.defvjp(_forward, _backward)
+_of_rows = with_backward(_losses_of_rows, _forward, _backward)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax_core import ShapeDtypeStruct, custom_vjp, jit, lax
+from primax_core import ShapeDtypeStruct, jit, lax
 from primax_core.extend import typeof
 
 from .._block_specs import BlockSpec, PrefetchScalarGridSpec
@@ -16,6 +16,7 @@ from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
 from ..tpu import VMEM
+from ._backward_kernels import with_backward
 from ._blocks import group_rows, matmul_block
 from ._common import (
     SIGNED_INTEGERS,
@@ -65,7 +66,7 @@ def grouped_matmul(
       TypeError: for other dtypes, or two different ones.
       ValueError: for shapes that do not match.
 
-    The reverse derivative is two kernels. Forward-mode derivatives are not supported.
+    The reverse derivative is two kernels. Forward mode runs operations on arrays.
 
     >>> import numpy as np
     >>> rows = np.ones((3, 1), np.float32)
@@ -171,8 +172,7 @@ def _back(config: _Config, rows: Any, tiles: _Tiles) -> Any:
     return _taken(rows, index)
 
 
-@functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _products(config: _Config, lhs: Any, rhs: Any, sizes: Any) -> Any:
+def _products_of_arrays(config: _Config, lhs: Any, rhs: Any, sizes: Any) -> Any:
     tiles = _tiles(sizes, lhs.shape[0], config.block[0])
     rows = _of_tiles(config, _taken(lhs, tiles.rows), rhs, tiles.group, False)
     return _back(config, rows, tiles)
@@ -277,4 +277,4 @@ def _backward(config: _Config, residuals: Any, ct: Any) -> tuple[Any, Any, None]
     return dlhs, drhs, None
 
 
-_products.defvjp(_forward, _backward)
+_products = with_backward(_products_of_arrays, _forward, _backward)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax_core import ShapeDtypeStruct, custom_vjp, jit, lax
+from primax_core import ShapeDtypeStruct, jit, lax
 from primax_core.extend import typeof
 
 from .._block_specs import BlockSpec
@@ -17,6 +17,7 @@ from .._grid import num_programs, program_id
 from .._helpers import cdiv
 from ..tpu import VMEM
 from ._attention_masks import LOWEST
+from ._backward_kernels import with_backward
 from ._blocks import linear_vocabulary_block
 from ._common import (
     SIGNED_INTEGERS,
@@ -63,7 +64,7 @@ def linear_cross_entropy(
     Raises:
       TypeError, ValueError: for other dtypes and shapes, and a negative ``z_loss``.
 
-    The reverse derivative is two kernels. Forward-mode derivatives are not supported.
+    The reverse derivative is two kernels. Forward mode runs operations on arrays.
 
     >>> x, weights = np.ones((1, 2), np.float32), np.zeros((2, 4), np.float32)
     >>> linear_cross_entropy(x, weights, np.array([3], np.int32))
@@ -81,7 +82,8 @@ def linear_cross_entropy(
     if not n or not d:
         raise ValueError(f"{_NAME}: weights has the shape {matrix.shape}, without elements")
     rows = aval.size // d
-    sizes = block_sizes(_NAME, "block", block, PARTS, linear_vocabulary_block(rows, n), (rows, n))
+    default = linear_vocabulary_block(rows, n, d)
+    sizes = block_sizes(_NAME, "block", block, PARTS, default, (rows, n))
     return _losses(_Config(weight(_NAME, z_loss), sizes), x, weights, labels)
 
 
@@ -97,8 +99,7 @@ def _losses(config: _Config, x: Any, weights: Any, labels: Any) -> Any:
     return lax.reshape(losses, labels.shape)
 
 
-@functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _of_rows(config: _Config, x: Any, weights: Any, labels: Any) -> Any:
+def _losses_of_rows(config: _Config, x: Any, weights: Any, labels: Any) -> Any:
     return _results(config, x, weights, labels)[0]
 
 
@@ -212,4 +213,4 @@ def _derivative(config: _Config, residuals: Any, ct: Any, of_rows: bool) -> Any:
     )(x, weights, labels, logs, ct)  # fmt: skip
 
 
-_of_rows.defvjp(_forward, _backward)
+_of_rows = with_backward(_losses_of_rows, _forward, _backward)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from primax_core import ShapeDtypeStruct, custom_vjp, jit, lax
+from primax_core import ShapeDtypeStruct, jit, lax
 from primax_core.extend import typeof
 
 from .._block_specs import BlockSpec
 from .._call import pallas_call
 from .._grid import program_id
 from .._helpers import cdiv
+from ._backward_kernels import with_backward
 from ._blocks import rows_block
 from ._common import accumulator, block_size, cast, filled, inside, operand, positive, row_sum
 
@@ -42,8 +43,8 @@ def layer_norm(
     Raises:
       TypeError, ValueError: for other dtypes and shapes, and an ``eps`` that is not positive.
 
-    The reverse derivative is a kernel too, which computes mean and variance again. Forward-mode
-    derivatives are not supported.
+    The reverse derivative is a kernel too, which computes mean and variance again. Forward mode
+    runs operations on arrays.
 
     >>> import numpy as np
     >>> y = layer_norm(np.array([[1, 3], [5, 5]], np.float32), bias=np.array([0, 10], np.float32))
@@ -102,8 +103,7 @@ def _standardized(config: _Config, x: Any) -> tuple[Any, Any]:
     return x * inverse, inverse
 
 
-@functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _norm(config: _Config, x: Any, scale: Any, bias: Any) -> Any:
+def _norm_of_arrays(config: _Config, x: Any, scale: Any, bias: Any) -> Any:
     rows, n = x.shape
     wide = accumulator(typeof(x).dtype)
     vectors = [v for v in (scale, bias) if v is not None]
@@ -162,18 +162,18 @@ def _backward(config: _Config, residuals: Any, ct: Any) -> tuple[Any, Any, Any]:
 
     spec, vector = _specs(config, n)
     # Sums over the rows of each step; a sum over all of them would make the steps sequential.
-    partial = [ShapeDtypeStruct((steps, n), wide) for v in (scale, bias) if v is not None]
+    partial = [ShapeDtypeStruct((steps, 1, n), wide) for v in (scale, bias) if v is not None]
     dx, *sums = pallas_call(
         kernel, [ShapeDtypeStruct(x.shape, typeof(x).dtype), *partial], grid=(steps,),
         name=f"{config.name}_backward", in_specs=[spec, spec, *([] if scale is None else [vector])],
-        out_specs=[spec, *[BlockSpec((1, n), lambda i: (i, 0))] * len(partial)],
+        out_specs=[spec, *[BlockSpec((None, 1, n), lambda i: (i, 0, 0))] * len(partial)],
     )(x, ct, *([] if scale is None else [scale]))  # fmt: skip
     totals = iter(sums)
     return dx, *(
         None if v is None
-        else cast(lax.expand_dims(lax.reduce_sum(next(totals), (0,)), (0,)), typeof(v).dtype)
+        else cast(lax.reduce_sum(next(totals), (0,)), typeof(v).dtype)
         for v in (scale, bias)
     )  # fmt: skip
 
 
-_norm.defvjp(_forward, _backward)
+_norm = with_backward(_norm_of_arrays, _forward, _backward)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax_core import ShapeDtypeStruct, custom_vjp, ds, jit, lax
+from primax_core import ShapeDtypeStruct, ds, jit, lax
 from primax_core.extend import typeof
 
 from .._block_specs import BlockSpec
@@ -17,6 +17,7 @@ from .._control import when
 from .._grid import program_id
 from .._helpers import cdiv
 from ..tpu import VMEM
+from ._backward_kernels import with_backward
 from ._blocks import recurrence_block
 from ._common import accumulator, axis_in, block_sizes, cast, filled, operand, same_dtype
 
@@ -52,8 +53,8 @@ def linear_recurrence(
     Raises:
       TypeError, ValueError: for other dtypes and shapes, and axes that the arrays do not have.
 
-    The reverse derivative is the same recurrence in the other direction. Forward-mode derivatives
-    are not supported.
+    The reverse derivative is the same recurrence in the other direction. Forward mode runs
+    operations on arrays.
 
     >>> a, b = np.full(3, 0.5, np.float32), np.array([8, 0, 0], np.float32)
     >>> linear_recurrence(a, b, axis=0)
@@ -92,8 +93,7 @@ def _states(config: _Config, a: Any, b: Any, initial: Any) -> Any:
     return lax.reshape(_recurrence(config, *flat, first), a.shape)
 
 
-@functools.partial(custom_vjp, nondiff_argnums=(0,))
-def _recurrence(config: _Config, a: Any, b: Any, initial: Any) -> Any:
+def _recurrence_of_arrays(config: _Config, a: Any, b: Any, initial: Any) -> Any:
     outer, length, inner = a.shape
     size, channels = config.block
     dtype, wide, steps = typeof(a).dtype, accumulator(typeof(a).dtype), cdiv(length, size)
@@ -157,4 +157,4 @@ def _backward(config: _Config, residuals: Any, ct: Any) -> tuple[Any, Any, Any]:
     return factors, terms, start
 
 
-_recurrence.defvjp(_forward, _backward)
+_recurrence = with_backward(_recurrence_of_arrays, _forward, _backward)

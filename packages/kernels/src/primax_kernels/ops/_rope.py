@@ -15,7 +15,7 @@ from .._block_specs import BlockSpec
 from .._call import pallas_call
 from .._grid import program_id
 from .._helpers import cdiv
-from ._blocks import rows_block
+from ._blocks import is_tpu, rows_block
 from ._common import accumulator, block_size, cast, filled, inside, operand, positive
 
 _INT32 = np.dtype(np.int32)
@@ -25,6 +25,7 @@ class _Config(NamedTuple):
     base: float
     interleaved: bool
     block: int
+    whole: bool
 
 
 def rope(
@@ -69,7 +70,7 @@ def rope(
                 f"rope: positions has the shape {(length,)} or {(*batch, length)}, got {shape}"
             )
     rows = block_size("rope", "block", block, rows_block(length, heads * d), length)
-    config = _Config(positive("rope", "base", base), bool(interleaved), rows)
+    config = _Config(positive("rope", "base", base), bool(interleaved), rows, is_tpu())
     return _rope(config, x, positions)
 
 
@@ -85,6 +86,11 @@ def _rope(config: _Config, x: Any, positions: Any) -> Any:
         positions = lax.iota(np.int32, length)
     own = positions.shape != (length,) or (bool(batch) and positions.ndim > 1)
     positions = lax.reshape(positions, (n if own else 1, length, 1, 1))
+    place = BlockSpec((None, config.block, 1, 1), lambda b, i: (b if own else 0, i, 0, 0))
+    if config.whole:
+        return lax.reshape(
+            _of_whole_rows(config, lax.reshape(x, (n, length, heads, d)), positions, place), x.shape
+        )
 
     def kernel(positions_ref: Any, first_ref: Any, second_ref: Any, out: Any) -> None:
         i = program_id(1)
@@ -111,9 +117,43 @@ def _rope(config: _Config, x: Any, positions: Any) -> Any:
     result = pallas_call(
         kernel, ShapeDtypeStruct(split.shape, dtype), name="rope",
         grid=(n, cdiv(length, config.block)),
-        in_specs=[
-            BlockSpec((None, config.block, 1, 1), lambda b, i: (b if own else 0, i, 0, 0)), *parts
-        ],
+        in_specs=[place, *parts],
         out_specs=BlockSpec((*block, *pairs), lambda b, i: (b, i, 0, 0, 0)),
     )(positions, split, split)  # fmt: skip
     return lax.reshape(result, x.shape)
+
+
+def _of_whole_rows(config: _Config, x: Any, positions: Any, place: BlockSpec) -> Any:
+    """The rotation in blocks of whole rows: the last two axes of an array on a TPU are not split.
+
+    Args:
+      place: blocks of the positions.
+    """
+    n, length, heads, d = x.shape
+    dtype, wide, half = typeof(x).dtype, accumulator(typeof(x).dtype), d // 2
+
+    def kernel(positions_ref: Any, x_ref: Any, out: Any) -> None:
+        i = program_id(1)
+        element = lax.broadcasted_iota(np.int32, (1, 1, d), 2)
+        x = cast(inside(x_ref[...], (0, i, length)), wide)
+        if config.interleaved:
+            pair = lax.shift_right_logical(element, np.int32(1))
+            is_first = lax.bitwise_and(element, np.int32(1)) == np.int32(0)
+            cut = lambda a, b: lax.slice_in_dim(x, a, b, axis=2)
+            following = lax.concatenate([cut(1, d), cut(0, 1)], 2)
+            previous = lax.concatenate([cut(d - 1, d), cut(0, d - 1)], 2)
+            other = lax.select(lax.broadcast_in_dim(is_first, x.shape, (0, 1, 2)),
+                               -following, previous)  # fmt: skip
+        else:
+            pair = lax.select(element < np.int32(half), element, element - np.int32(half))
+            first, second = (lax.slice_in_dim(x, k * half, (k + 1) * half, axis=2) for k in (0, 1))
+            other = lax.concatenate([-second, first], 2)
+        rates = lax.exp(cast(pair, wide) * wide.type(-2 * math.log(config.base) / d))
+        angles = cast(inside(positions_ref[...], (0, i, length)), wide) * rates
+        out[...] = cast(x * lax.cos(angles) + other * lax.sin(angles), dtype)
+
+    rows = BlockSpec((None, config.block, heads, d), lambda b, i: (b, i, 0, 0))
+    return pallas_call(
+        kernel, ShapeDtypeStruct(x.shape, dtype), name="rope",
+        grid=(n, cdiv(length, config.block)), in_specs=[place, rows], out_specs=rows,
+    )(positions, x)  # fmt: skip
