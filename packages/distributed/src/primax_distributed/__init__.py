@@ -44,18 +44,22 @@ if TYPE_CHECKING:
     from ._explicit_axes import auto_axes as auto_axes
     from ._explicit_axes import explicit_axes as explicit_axes
     from ._explicit_axes import reshard as reshard
+    from ._no_collectives import ForbiddenCollectiveError as ForbiddenCollectiveError
+    from ._no_collectives import no_collectives as no_collectives
     from ._pmap import pmap as pmap
     from ._shard_map import shard_map as shard_map
     from ._shard_map_specs import Infer as Infer
     from ._smap import smap as smap
 
 _HOMES = {
+    "ForbiddenCollectiveError": "_no_collectives",
     "Infer": "_shard_map_specs",
     "auto_axes": "_explicit_axes",
     "explicit_axes": "_explicit_axes",
     "make_array_from_callback": "_arrays",
     "make_array_from_process_local_data": "_arrays",
     "make_array_from_single_device_arrays": "_arrays",
+    "no_collectives": "_no_collectives",
     "pmap": "_pmap",
     "reshard": "_explicit_axes",
     "shard_map": "_shard_map",

@@ -35,7 +35,9 @@ from ._axis_casts import (
 )
 from ._inference import inference as inference
 from ._manual_inference import cast_to_varying, reduced_of, unreduced_of, varying_of
+from ._mesh_options import forbidden_axes
 from ._named import Placement
+from ._no_collectives import check_collective
 
 Names = tuple[Hashable, ...]
 
@@ -75,6 +77,8 @@ class MeshAxesOwner(AxisOwner):
         self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], to: str = "varying"
     ) -> Any:
         """The result of a collective, whose type contains the axes."""
+        if forbidden_axes.value and prim is not lax.axis_index_p:
+            check_collective(prim.name, params.get("axes") or params["axis_name"])
         if not self.checked:
             return prim.bind(*args, **params)
         special = _BOUND.get(prim)

@@ -20,8 +20,9 @@ from primax_core.extend.placements import (
 
 from ._explicit_types import explicit_specs, is_requested
 from ._manual_inference import joined
-from ._mesh_options import current_abstract_mesh
+from ._mesh_options import current_abstract_mesh, forbidden_axes
 from ._named import Placement
+from ._no_collectives import check_types
 from ._placement_errors import ShardingTypeError
 from ._reshard import check_partial
 
@@ -48,7 +49,10 @@ class AxisInference(PlacementInference):
             specs = [r.placement.spec if is_placed(r) else ((),) * r.ndim for r in results]
         if is_requested(prim, params):
             axes = {n: v for n, v in axes.items() if n == "varying"}
-        return [_placed(r, mesh, spec, axes) for r, spec in zip(results, specs)], casts
+        placed = [_placed(r, mesh, spec, axes) for r, spec in zip(results, specs)]
+        if forbidden_axes.value:
+            check_types(prim.name, in_avals, placed)
+        return placed, casts
 
 
 def _placed(result: Any, mesh: Any, spec: Any, axes: dict[str, Any]) -> Any:

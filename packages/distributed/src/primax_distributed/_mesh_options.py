@@ -17,6 +17,9 @@ current_mesh: Final = define_option(
 entered_mesh: Final = define_option(
     "entered_mesh", object, None, "trace", "mesh of the innermost `with mesh:`"
 )
+forbidden_axes: Final = define_option(
+    "no_collectives", object, frozenset(), "trace", "mesh axes along which collectives are refused"
+)
 
 
 class _Entered(threading.local):

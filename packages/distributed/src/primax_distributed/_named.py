@@ -18,8 +18,9 @@ from ._explicit import spec_of
 from ._interning import Interned
 from ._mesh import Mesh
 from ._mesh_axes import AxisType
-from ._mesh_options import current_mesh
+from ._mesh_options import current_mesh, forbidden_axes
 from ._named_checks import check_not_manual, check_spec, checked_memory_kind
+from ._no_collectives import check_types
 from ._placement_text import placement_text
 from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
 from ._shardy_text import sharding_text
@@ -261,7 +262,11 @@ class NamedSharding(Sharding):
         return NamedSharding(self.mesh, spec, memory_kind=self._memory_kind)
 
     def _applied(self, fun: Callable[..., Any], *operands: Any) -> Any:
-        return reshard_to(fun(*map(without_explicit_axes, operands)), self)
+        out = reshard_to(fun(*map(without_explicit_axes, operands)), self)
+        if forbidden_axes.value:
+            name = getattr(fun, "__name__", "a function with out_sharding")
+            check_types(name, [typeof(x) for x in operands], [typeof(out)])
+        return out
 
     def _check_axes(self, what: str) -> None:
         check_not_manual(what, self.spec)

@@ -18,6 +18,8 @@ from primax_core.extend import (
 from primax_core.extend.elementwise import linear
 from primax_core.extend.placements import is_placed, unplaced
 
+from ._mesh_options import forbidden_axes
+from ._no_collectives import check_types
 from ._placement_errors import ShardingTypeError
 
 reshard_p: Final = Primitive("reshard")
@@ -81,7 +83,10 @@ def _place(abstract: Any, in_avals: Any, params: Any) -> tuple[list[Any], None]:
     placement = _with_manual_axes(target, x)
     if placement is not unplaced:
         check_partial(placement)
-    return [out.update(placement=placement)], None
+    out = out.update(placement=placement)
+    if forbidden_axes.value:
+        check_types("reshard", in_avals, [out])
+    return [out], None
 
 
 def check_partial(placement: Any) -> None:

@@ -27,6 +27,7 @@ OF_SHARDING: Final = frozenset(
         "get_abstract_mesh",
         "get_mesh",
         "make_single_device_sharding",
+        "no_collectives",
         "reshard",
         "set_mesh",
         "use_abstract_mesh",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         get_abstract_mesh as get_abstract_mesh,
         get_mesh as get_mesh,
         make_single_device_sharding as make_single_device_sharding,
+        no_collectives as no_collectives,
         reshard as reshard,
         set_mesh as set_mesh,
         use_abstract_mesh as use_abstract_mesh,
