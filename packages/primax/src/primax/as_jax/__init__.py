@@ -2,11 +2,15 @@
 
 ``python -m primax.as_jax program.py arguments`` runs a program, ``python -m primax.as_jax -m
 module`` a module, and ``pytest -p primax.as_jax.pytest`` tests. :func:`install` changes the current
-process: afterwards ``import jax`` and its submodules import Primax. Other processes are not
-affected, child processes included.
+process: afterwards ``import jax`` and its submodules import Primax. ``%load_ext primax.as_jax`` does
+so in IPython and Jupyter. Other processes are not affected, child processes included, unless
+``PRIMAX_AS_JAX=1`` is in their environment: then each Python process of this installation begins
+with :func:`install`.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from . import _finder, _type_names
 from ._environment import read_options
@@ -37,3 +41,13 @@ def uninstall() -> None:
     """
     _finder.uninstall()
     _type_names.restore()
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Call :func:`install`, for ``%load_ext primax.as_jax`` in IPython and Jupyter."""
+    install()
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Call :func:`uninstall`, for ``%unload_ext primax.as_jax``."""
+    uninstall()
