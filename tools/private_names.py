@@ -1,6 +1,6 @@
 """Names of JAX that libraries use and ``primax.as_jax`` lacks.
 
-``python tools/private_names.py WHAT...``, where WHAT is an installed package, a folder with sources,
+``python tools/private_names.py WHAT...``, where WHAT is an installed package, a folder of sources,
 or a wheel (``.whl``). The sources are read, not run: each name is imported from Primax as a program
 under ``as_jax`` would import it. The table has, for each missing name, the number of places and the
 first of them; ``--all`` lists the available names too. The exit status is 1 if a name is missing.

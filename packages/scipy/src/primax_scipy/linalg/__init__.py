@@ -3,6 +3,10 @@
 The last two axes are those of the matrices; leading axes are batch axes. Integers become floats.
 """
 
+from ._banded import cho_solve_banded as cho_solve_banded
+from ._banded import cholesky_banded as cholesky_banded
+from ._banded import solve_banded as solve_banded
+from ._banded import solveh_banded as solveh_banded
 from ._decompositions import eigh as eigh
 from ._decompositions import eigh_tridiagonal as eigh_tridiagonal
 from ._decompositions import hessenberg as hessenberg
@@ -22,6 +26,8 @@ from ._matrix_functions import rsf2csf as rsf2csf
 from ._matrix_functions import schur as schur
 from ._matrix_functions import solve_sylvester as solve_sylvester
 from ._matrix_functions import sqrtm as sqrtm
+from ._matrix_logarithm import logm as logm
+from ._riccati import solve_continuous_are as solve_continuous_are
 from ._special_matrices import block_diag as block_diag
 from ._special_matrices import circulant as circulant
 from ._special_matrices import companion as companion
@@ -38,6 +44,8 @@ from ._special_matrices import invpascal as invpascal
 from ._special_matrices import leslie as leslie
 from ._special_matrices import pascal as pascal
 from ._special_matrices import toeplitz as toeplitz
+from ._subspaces import null_space as null_space
+from ._subspaces import orth as orth
 from ._systems import cho_factor as cho_factor
 from ._systems import cho_solve as cho_solve
 from ._systems import cholesky as cholesky

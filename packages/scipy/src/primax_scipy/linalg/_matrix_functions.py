@@ -148,7 +148,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 # Schur form
 
 
-def _complex(x: Any) -> Any:
+def as_complex(x: Any) -> Any:
     dtype = np.promote_types(typeof(x).dtype, np.complex64)
     return lax.convert_element_type(x, dtype)
 
@@ -157,8 +157,52 @@ def _complex(x: Any) -> Any:
 def _schur(a, *, output):
     a = as_inexact(a)
     if output == "complex":
-        a = _complex(a)
-    return tuple(lax.linalg.schur(a))
+        a = as_complex(a)
+    return tuple(schur_form(a))
+
+
+@custom_jvp
+def schur_form(a: Any) -> tuple[Any, Any]:
+    """``T`` and ``Z``, with a derivative where ``T`` is triangular with different eigenvalues."""
+    t, z = lax.linalg.schur(a)
+    return t, z
+
+
+@schur_form.defjvp
+def _schur_form_jvp(primals: Any, tangents: Any) -> Any:
+    t, z = schur_form(*primals)
+    change = _schur_change
+    for _ in typeof(t).shape[:-2]:
+        change = vmap(change)
+    return (t, z), change(t, z, tangents[0])
+
+
+def _schur_change(t: Any, z: Any, e: Any) -> tuple[Any, Any]:
+    """Changes of ``T`` and ``Z`` for a change ``E`` of the matrix.
+
+    With ``dZ = Z (L - L^H)`` for a strictly lower triangular ``L``, that part of ``L T - T L``
+    equals that of ``Z^H E Z``. It is solved column by column, from the first.
+    """
+    n = typeof(t).shape[-1]
+    m = _product(_product(adjoint(z), e), z)
+    if n < 2:
+        return m, pnp.zeros_like(z)
+    places, eye = pnp.arange(n), identity_like(t)
+
+    def column(j: Any, low: Any) -> Any:
+        earlier = pnp.where(places < j, t[:, j], 0)
+        right = pnp.where(places > j, m[:, j] - _product(low, earlier), 0)
+        below = (places[:, None] > j) & (places[None] > j)
+        left = pnp.where(below, t[j, j] * eye - t, eye)
+        solved = lax.linalg.triangular_solve(left, right[:, None], left_side=True, lower=False)
+        return low.at[:, j].set(solved[:, 0])
+
+    low = lax.fori_loop(0, n, column, pnp.zeros_like(t))
+    turn = low - adjoint(low)
+    upper = pnp.triu(m - _product(turn, t) + _product(t, turn))
+    # Blocks of two rows, for complex eigenvalues of a real matrix, have no derivative here.
+    defined = pnp.where(pnp.any(pnp.diagonal(t, -1) != 0), pnp.nan, 1.0).astype(typeof(t).dtype)
+    return upper * defined, _product(z, turn) * defined
 
 
 def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
@@ -171,6 +215,10 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
 
     Returns:
       ``T`` and ``Z``.
+
+    The derivative exists if the eigenvalues differ. It is NaN for ``"real"`` and a matrix with
+    complex eigenvalues: pass ``"complex"``. ``Z`` of complex matrices is determined except for the
+    phases of its columns, whose derivative is 0.
 
     Raises:
       ValueError: if the output is unknown.
@@ -186,7 +234,7 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
 
 @compiled(name="rsf2csf")
 def _rsf2csf(t, z):
-    t, z = (_complex(x) for x in promoted("rsf2csf", t, z, inexact))
+    t, z = (as_complex(x) for x in promoted("rsf2csf", t, z, inexact))
     n = typeof(t).shape[-1]
 
     def rotate(i: Any, state: Any) -> Any:
@@ -200,7 +248,7 @@ def _rsf2csf(t, z):
         gap = pnp.where(pnp.abs(up) >= pnp.abs(down), up, down)
         size = lax.sqrt(pnp.abs(gap) ** 2 + pnp.abs(block[1, 0]) ** 2)
         live = pnp.abs(block[1, 0]) > 0
-        size = _complex(pnp.where(live, size, 1))
+        size = as_complex(pnp.where(live, size, 1))
         c = pnp.where(live, gap / size, 1)
         s = pnp.where(live, block[1, 0] / size, 0)
         g = pnp.stack([pnp.stack([pnp.conj(c), pnp.conj(s)]), pnp.stack([-s, c])])
@@ -240,7 +288,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
 
 @compiled(name="sqrtm")
 def _sqrtm(a):
-    return _differentiable_root(_complex(as_inexact(a)))
+    return _differentiable_root(as_complex(as_inexact(a)))
 
 
 @custom_jvp
@@ -256,6 +304,11 @@ def _differentiable_root_jvp(primals: Any, tangents: Any) -> Any:
 
 def _root_by_schur_form(a: Any) -> Any:
     t, z = lax.linalg.schur(a)
+    return _product(_product(z, triangular_root(t)), adjoint(z))
+
+
+def triangular_root(t: Any) -> Any:
+    """The principal square root of a complex upper triangular matrix."""
     n = typeof(t).shape[-1]
     if not n:
         return t
@@ -276,8 +329,7 @@ def _root_by_schur_form(a: Any) -> Any:
 
         return lax.fori_loop(0, n - 1, element, u) if n > 1 else u
 
-    u = lax.fori_loop(0, n, column, pnp.diag(root))
-    return _product(_product(z, u), adjoint(z))
+    return lax.fori_loop(0, n, column, pnp.diag(root))
 
 
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
@@ -310,7 +362,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     The derivative uses the eigenvectors, which must be independent.
     """
     check_one_matrix("funm", A)
-    result, t, smallest = _function_of(func)(_complex(as_inexact(pnp.asarray(A))))
+    result, t, smallest = _function_of(func)(as_complex(as_inexact(pnp.asarray(A))))
     if disp:
         return result
     eps = dtypes.finfo(typeof(t).dtype).eps
@@ -331,24 +383,28 @@ def _function_of(func: Callable[[Any], Any]) -> Any:
 
     @function.defjvp
     def _function_jvp(primals: Any, tangents: Any) -> Any:
-        # The formula of Daleckii and Krein, with divided differences at the eigenvalues
         (a,), (e,) = primals, tangents
         value, t, smallest = function(a)
-        values, vectors = lax.linalg.eig(a, compute_left_eigenvectors=False)
-        f, slopes = jvp(func, (values,), (pnp.ones_like(values),))
-        f, slopes = _complex(f), _complex(slopes)
-        gaps = values[:, None] - values[None]
-        scale = pnp.max(pnp.abs(values))
-        eps = dtypes.finfo(typeof(a).dtype).eps
-        close = pnp.abs(gaps) <= eps**0.5 * scale
-        quotients = (f[:, None] - f[None]) / pnp.where(close, 1, gaps)
-        quotients = pnp.where(close, 0.5 * (slopes[:, None] + slopes[None]), quotients)
-        inner = quotients * _product(pnp.linalg.solve(vectors, e), vectors)
-        change = _product(_product(vectors, inner), pnp.linalg.inv(vectors))
         still = pnp.zeros_like(t), pnp.zeros_like(smallest)
-        return (value, t, smallest), (change, *still)
+        return (value, t, smallest), (change_of_function(func, a, e), *still)
 
     return function
+
+
+def change_of_function(func: Callable[[Any], Any], a: Any, e: Any) -> Any:
+    """Derivative of a function of a complex matrix in direction ``e``: the formula of Daleckii and
+    Krein, with divided differences at the eigenvalues, whose eigenvectors must be independent."""
+    values, vectors = lax.linalg.eig(a, compute_left_eigenvectors=False)
+    f, slopes = jvp(func, (values,), (pnp.ones_like(values),))
+    f, slopes = as_complex(f), as_complex(slopes)
+    gaps = values[:, None] - values[None]
+    scale = pnp.max(pnp.abs(values))
+    eps = dtypes.finfo(typeof(a).dtype).eps
+    close = pnp.abs(gaps) <= eps**0.5 * scale
+    quotients = (f[:, None] - f[None]) / pnp.where(close, 1, gaps)
+    quotients = pnp.where(close, 0.5 * (slopes[:, None] + slopes[None]), quotients)
+    inner = quotients * _product(pnp.linalg.solve(vectors, e), vectors)
+    return _product(_product(vectors, inner), pnp.linalg.inv(vectors))
 
 
 @compiled(name="parlett")
@@ -437,9 +493,9 @@ def _solve_sylvester(a, b, c):
 
 
 def _by_schur_forms(a: Any, b: Any, c: Any, real: bool) -> Any:
-    ta, za = lax.linalg.schur(_complex(a))
-    tb, zb = lax.linalg.schur(_complex(b))
-    f = _product(_product(adjoint(za), _complex(c)), zb)
+    ta, za = lax.linalg.schur(as_complex(a))
+    tb, zb = lax.linalg.schur(as_complex(b))
+    f = _product(_product(adjoint(za), as_complex(c)), zb)
     m, n = typeof(f).shape
     eye = pnp.eye(m, dtype=typeof(f).dtype)
 

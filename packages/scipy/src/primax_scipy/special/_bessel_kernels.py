@@ -1,0 +1,339 @@
+"""Bessel functions of two consecutive real orders, for positive arguments.
+
+The order is split into an integer and a rest ``mu`` of at most 1/2. Functions of the second kind at
+``mu`` and ``mu + 1`` are computed by Temme's series up to 2 and by a continued fraction from 2 on
+(Temme, *On the numerical evaluation of the modified Bessel function of the third kind*, J. Comput.
+Phys. 19, 1975; Campbell, *On Temme's algorithm*, ACM TOMS 6, 1980), which converges for imaginary
+arguments too. The recurrence increases the order. Functions of the first kind follow by the same
+recurrence while it is stable, otherwise by a power series, or by the Wronskian with the continued
+fraction of the quotient of two orders (Gautschi, SIAM Review 9, 1967).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from primax_core import lax
+from primax_core.extend import dtypes, typeof
+
+from .._elementary import ROOT_HALF, bounded, choose, is_double
+from ._bessel_tables import RECIPROCAL_GAMMA_EVEN, RECIPROCAL_GAMMA_ODD
+from ._gammas import real_gamma
+
+_CYCLES = 20_000
+
+
+def _tiny(x: Any) -> float:
+    """The relative size of a term that does not matter."""
+    return float(dtypes.finfo(typeof(x).dtype).eps) / 4
+
+
+def _sums(
+    step: Callable[[Any, Any], tuple[Any, Any]], active: Any, state: Any, totals: Any,
+    matters: Callable[[Any, Any], Any] | None = None,
+) -> Any:  # fmt: skip
+    """Totals to which ``step(k, state) -> (state, terms)`` adds, until terms do not matter."""
+    tiny = _tiny(totals[0])
+
+    def any_matters(terms: Any, totals: Any) -> Any:
+        out: Any = False
+        for term, total in zip(terms, totals, strict=True):
+            out = (lax.abs(term) > tiny * lax.abs(total)) | out
+        return out
+
+    test = any_matters if matters is None else matters
+
+    def going(carry: Any) -> Any:
+        k, active, _, _ = carry
+        return (k < _CYCLES) & lax.reduce_or(active, tuple(range(active.ndim)))
+
+    def body(carry: Any) -> Any:
+        k, active, state, totals = carry
+        state, terms = step(lax.convert_element_type(k, typeof(totals[0]).dtype), state)
+        more = active & test(terms, totals)
+        totals = tuple(choose(active, b + a, b) for a, b in zip(terms, totals, strict=True))
+        return k + 1, more, tuple(state), totals
+
+    return lax.while_loop(going, body, (1, active, tuple(state), tuple(totals)))[3]
+
+
+def _polynomial(x: Any, coefficients: Any) -> Any:
+    total: Any = lax.full_like(x, 0.0)
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
+
+
+def sine_and_cosine_of_turns(v: Any) -> tuple[Any, Any]:
+    """``sin(πv)`` and ``cos(πv)``, exact at multiples of 1/2."""
+    n = lax.floor(v + 0.5)
+    mu = v - n
+    odd = lax.rem(lax.abs(n), lax.full_like(n, 2.0)) == 1
+    sign = choose(odd, lax.full_like(n, -1.0), 1.0)
+    return sign * lax.sin(math.pi * mu), sign * lax.sin(math.pi * (0.5 - lax.abs(mu)))
+
+
+def temme_series(mu: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
+    """``K`` (``sign=1``) or ``-π/2 Y`` (``sign=-1``) of orders ``mu`` and ``mu + 1`` up to 2."""
+    x = choose(active, x, 1.0)
+    square = mu * mu
+    gamma1 = _polynomial(square, RECIPROCAL_GAMMA_ODD)
+    gamma2 = _polynomial(square, RECIPROCAL_GAMMA_EVEN)
+    plus, minus = gamma2 - mu * gamma1, gamma2 + mu * gamma1  # 1 / gamma(1 ± mu)
+    log = math.log(2) - lax.log(x)
+    sigma = mu * log
+    near = lax.abs(sigma) < 0.1
+    low = sigma * sigma
+    series = 1 + low / 6 * (1 + low / 20 * (1 + low / 42 * (1 + low / 72)))
+    ratio = choose(near, series, lax.sinh(sigma) / choose(near, 1.0, sigma))
+    f = (gamma1 * lax.cosh(sigma) + gamma2 * ratio * log) / (plus * minus)
+    power = lax.exp(sigma)
+    p, q = 0.5 * power / plus, 0.5 / (power * minus)
+    # 2/mu sin²(π mu / 2), only for Y
+    turns = [
+        (-1) ** k * math.pi ** (2 * k + 2) / math.factorial(2 * k + 2) for k in range(11)
+    ]  # fmt: skip
+    r = mu * _polynomial(square, turns) if sign < 0 else lax.full_like(mu, 0.0)
+    quarter = sign * 0.25 * (x * x)
+
+    def step(k: Any, state: Any) -> Any:
+        f, p, q, c = state
+        f = (k * f + p + q) / ((k - mu) * (k + mu))
+        c = c * quarter / k
+        p, q = p / (k - mu), q / (k + mu)
+        change = c * (f + r * q)
+        return (f, p, q, c), (change, c * p - k * change)
+
+    one = lax.full_like(x, 1.0)
+    first, second = _sums(step, active, (f, p, q, one), (f + r * q, p))
+    return first, second * (2 / x)
+
+
+def _fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+    """``s`` and ``h`` of Temme's continued fraction for ``K``.
+
+    ``K_mu = sqrt(π / 2x) exp(-x) / s``, and ``K_(mu+1) = K_mu (mu + x + 1/2 - h) / x``.
+    """
+    rest = 0.25 - mu * mu
+    d = 1 / (2 * (1 + x))
+
+    def step(k: Any, state: Any) -> Any:
+        a, d, delta, p, before, q = state
+        b = 2 * (k + x)
+        new = (b * p + (a / k) * before) / (k + 1)
+        a, q, b = a - 2 * k, q + new, b + 2
+        d = 1 / (b + a * d)
+        delta = (b * d - 1) * delta
+        return (a, d, delta, new, p, q), (q * delta, delta)
+
+    tiny = _tiny(x)
+    zero = lax.full_like(x, 0.0)
+    s, h = _sums(
+        step, active, (-rest, d, d, rest, zero, rest), (1 + rest * d, d),
+        lambda terms, totals: lax.abs(terms[0]) > tiny * lax.abs(totals[0]),
+    )  # fmt: skip
+    return s, rest * h
+
+
+def _imaginary_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, Any]:
+    """Real and imaginary parts of the results of `_fraction` for ``-i x``."""
+    rest = 0.25 - mu * mu
+    y = -2 * x  # the imaginary part of b
+    zero, one = lax.full_like(x, 0.0), lax.full_like(x, 1.0)
+    scale = 1 / (4 + y * y)
+    dr, di = 2 * scale, -y * scale
+
+    def step(k: Any, state: Any) -> Any:
+        a, dr, di, er, ei, pr, pi, beforer, beforei, qr, qi = state
+        factor, back = a / k, 1 / (k + 1)
+        newr = (2 * k * pr - y * pi + factor * beforer) * back
+        newi = (2 * k * pi + y * pr + factor * beforei) * back
+        a, qr, qi = a - 2 * k, qr + newr, qi + newi
+        b = 2 * (k + 1)
+        lowr, lowi = b + a * dr, y + a * di
+        scale = 1 / (lowr * lowr + lowi * lowi)
+        dr, di = lowr * scale, -lowi * scale
+        ur, ui = b * dr - y * di - 1, b * di + y * dr
+        er, ei = ur * er - ui * ei, ur * ei + ui * er
+        terms = (qr * er - qi * ei, qr * ei + qi * er, er, ei)
+        return (a, dr, di, er, ei, newr, newi, pr, pi, qr, qi), terms
+
+    tiny = _tiny(x)
+
+    def matters(terms: Any, totals: Any) -> Any:
+        size = lax.abs(terms[0]) + lax.abs(terms[1])
+        return size > tiny * (lax.abs(totals[0]) + lax.abs(totals[1]))
+
+    state = (-rest, dr, di, dr, di, rest, zero, zero, zero, rest, zero)
+    sr, si, hr, hi = _sums(step, active, state, (one + rest * dr, rest * di, dr, di), matters)
+    return sr, si, rest * hr, rest * hi
+
+
+def modified_second_kind(mu: Any, x: Any) -> tuple[Any, Any]:
+    """``exp(x) K`` of orders ``mu`` and ``mu + 1``, for ``|mu| <= 1/2``."""
+    near = x <= 2
+    low = temme_series(mu, x, near, 1.0)
+    z = choose(near, 2.0, x)
+    s, h = _fraction(mu, z, ~near)
+    first = math.sqrt(0.5 * math.pi) / (lax.sqrt(z) * s)
+    second = first * ((mu + 0.5 - h) / z + 1)
+    scale = lax.exp(choose(near, x, 0.0))
+    return choose(near, scale * low[0], first), choose(near, scale * low[1], second)
+
+
+_TEMME_END = 3.0
+
+
+def hankel_far(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, Any]:
+    """``J_mu``, ``J_(mu+1)``, ``Y_mu``, ``Y_(mu+1)`` for ``|mu| <= 1/2``, from about 3 on."""
+    y = choose(active, x, _TEMME_END)
+    limit = 1e16 if is_double(x) else 1e8  # the fraction is 1 there
+    sr, si, hr, hi = _imaginary_fraction(mu, bounded(y, 1.0, limit), active)
+    # H = sqrt(2 / πx) exp(i (x - π mu / 2 - π / 4)) / s
+    sine, cosine = lax.sin(y), lax.cos(y)
+    shift = (0.5 * math.pi) * mu
+    a, b = lax.cos(shift) * ROOT_HALF, lax.sin(shift) * ROOT_HALF
+    cosine_shift, sine_shift = a - b, a + b  # of shift + π/4
+    re = cosine * cosine_shift + sine * sine_shift
+    im = sine * cosine_shift - cosine * sine_shift
+    scale = math.sqrt(2 / math.pi) / (lax.sqrt(y) * (sr * sr + si * si))
+    re, im = scale * (re * sr + im * si), scale * (im * sr - re * si)
+    # The next order is this times (mu + 1/2 - h) / x - i.
+    fr, fi = (mu + 0.5 - hr) / y, -hi / y - 1
+    return re, re * fr - im * fi, im, im * fr + re * fi
+
+
+def _hankel(mu: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """As `hankel_far`; up to 3 the first two are zero."""
+    near = x <= _TEMME_END
+    low = temme_series(mu, x, near, -1.0)
+    j, j1, y, y1 = hankel_far(mu, x, ~near)
+    zero = lax.full_like(x, 0.0)
+    scale = -2 / math.pi
+    return (
+        choose(near, zero, j), choose(near, zero, j1),
+        choose(near, scale * low[0], y), choose(near, scale * low[1], y1),
+    )  # fmt: skip
+
+
+def _upwards(mu: Any, n: Any, x: Any, sign: float, *pairs: tuple[Any, Any]) -> list[Any]:
+    """Pairs of orders ``mu + n`` and ``mu + n + 1`` by ``F_(v+1) = 2 v / x F_v - sign F_(v-1)``."""
+    last = lax.reduce_max(n, tuple(range(n.ndim)))
+    inverse = 2 / x
+
+    def going(state: Any) -> Any:
+        return state[0] < last
+
+    def step(state: Any) -> Any:
+        k, pairs = state
+        k = k + 1
+        more = k <= n
+        factor = (mu + k) * inverse
+        new = [
+            (choose(more, high, low), choose(more, factor * high - sign * low, high))
+            for low, high in pairs
+        ]
+        return k, new
+
+    return lax.while_loop(going, step, (lax.full_like(last, 0.0), list(pairs)))[1]
+
+
+def power_series(v: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
+    """``J`` (``sign=-1``) or ``exp(-x) I`` of orders ``v`` and ``v + 1``."""
+    x, v = choose(active, x, 1.0), choose(active, v, 0.0)
+    quarter = sign * 0.25 * (x * x)
+
+    def step(k: Any, state: Any) -> Any:
+        first, second = state
+        factor = quarter / k
+        terms = (first * (factor / (v + k)), second * (factor / (v + k + 1)))
+        return terms, terms
+
+    one = lax.full_like(x, 1.0)
+    first, second = _sums(step, active, (one, one), (one, one))
+    limit = 150.0 if is_double(x) else 30.0
+    large = v > limit
+    small = choose(large, limit, v)
+    half = 0.5 * x
+    power = lax.pow(half, small) / real_gamma(1 + small)
+    # (e x / 2v)^v / sqrt(2πv) with Stirling's series
+    big = choose(large, v, limit)
+    w = 1 / (big * big)
+    rest = (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w / 1680))) / big
+    beyond = lax.pow(math.e * (half / big), big) * lax.exp(-rest) / lax.sqrt(2 * math.pi * big)
+    head = choose(large, beyond, power)
+    if sign > 0:
+        head = head * lax.exp(-x)
+    return head * first, head * (half / (v + 1)) * second
+
+
+def _quotient(v: Any, x: Any, active: Any, sign: float) -> Any:
+    """``J_(v+1) / J_v`` for ``x < v`` (``sign=-1``), or ``I_(v+1) / I_v``."""
+    x, v = choose(active, x, 1.0), choose(active, v, 2.0)
+    inverse = 2 / x
+    d = 1 / ((v + 1) * inverse)
+
+    def step(k: Any, state: Any) -> Any:
+        d, delta = state
+        b = (v + 1 + k) * inverse
+        d = 1 / (b + sign * d)
+        delta = (b * d - 1) * delta
+        return (d, delta), (delta,)
+
+    return _sums(step, active, (d, d), (d,))[0]
+
+
+def ordinary(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """``J_v``, ``J_(v+1)``, ``Y_v``, ``Y_(v+1)`` for ``v >= 0`` and ``x > 0``."""
+    n = lax.floor(v + 0.5)
+    mu = v - n
+    j, j1, y, y1 = _hankel(mu, x)
+    up = x >= v
+    (j, j1), (y, y1) = _upwards(mu, n, x, 1.0, (j, j1), (y, y1))
+    few = (x <= _TEMME_END) | (x * x < 4 * (v + 1))
+    series = power_series(v, x, few, -1.0)
+    middle = ~few & ~up
+    r = _quotient(v, x, middle, -1.0)
+    finite = middle & (lax.abs(y1) < float(dtypes.finfo(typeof(x).dtype).max))
+    below = choose(finite, r * y - y1, 1.0)
+    wronskian = choose(finite, (2 / math.pi) / (x * below), 0.0)
+    j = choose(few, series[0], choose(up, j, wronskian))
+    j1 = choose(few, series[1], choose(up, j1, r * wronskian))
+    return j, j1, y, y1
+
+
+def modified(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """``exp(-x) I_v``, ``exp(-x) I_(v+1)``, ``exp(x) K_v``, ``exp(x) K_(v+1)`` for ``v >= 0`` and
+    ``x > 0``."""
+    n = lax.floor(v + 0.5)
+    mu = v - n
+    ((k, k1),) = _upwards(mu, n, x, -1.0, modified_second_kind(mu, x))
+    few = (x < 20) | (x * x < 40 * (v + 1))
+    series = power_series(v, x, few, 1.0)
+    far = ~few & (x > 20 + 0.5 * (v * v))
+    middle = ~few & ~far
+    r = _quotient(v, x, middle, 1.0)
+    finite = middle & (k1 < float(dtypes.finfo(typeof(x).dtype).max))
+    wronskian = choose(finite, 1 / (x * choose(finite, k1 + r * k, 1.0)), 0.0)
+    beyond = modified_at_infinity(v, x, far), modified_at_infinity(v + 1, x, far)
+    i = choose(few, series[0], choose(far, beyond[0], wronskian))
+    i1 = choose(few, series[1], choose(far, beyond[1], r * wronskian))
+    return i, i1, k, k1
+
+
+def modified_at_infinity(v: Any, x: Any, active: Any) -> Any:
+    """``exp(-x) I_v`` for large ``x``: DLMF 10.40.1."""
+    x, v = choose(active, x, 100.0), choose(active, v, 0.0)
+    square = 4 * (v * v)
+    inverse = 0.125 / x
+
+    def step(k: Any, state: Any) -> Any:
+        odd = 2 * k - 1
+        term = state[0] * (-(square - odd * odd) / k * inverse)
+        return (term,), (term,)
+
+    one = lax.full_like(x, 1.0)
+    (total,) = _sums(step, active, (one,), (one,))
+    return total / lax.sqrt(2 * math.pi * x)

@@ -1,0 +1,288 @@
+"""Bessel functions of real order, and modified ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from primax_core import lax
+from primax_core.extend import Array, typeof
+from primax_numpy.declaring import check_arrays, elementwise
+
+from .._elementary import choose
+from ._bessel_kernels import modified, ordinary, sine_and_cosine_of_turns
+from ._operands import called, differentiable, in_blocks
+
+_LARGEST_ORDER = 1e6
+
+
+def _ordinary_slopes(v: Any, x: Any, out: Any) -> Any:
+    """DLMF 10.6.2."""
+    j, j1, y, y1 = out
+    return v / x * j - j1, j - (v + 1) / x * j1, v / x * y - y1, y - (v + 1) / x * y1
+
+
+def _modified_slopes(v: Any, x: Any, out: Any) -> Any:
+    """DLMF 10.29.2, for functions scaled by exponentials."""
+    i, i1, k, k1 = out
+    up, down = v / x, (v + 1) / x
+    return up * i + i1 - i, i - down * i1 - i1, up * k - k1 + k, k1 - k - down * k1
+
+
+ordinary_pairs = differentiable(None, _ordinary_slopes)(in_blocks(ordinary))
+modified_pairs = differentiable(None, _modified_slopes)(in_blocks(modified))
+
+
+def _is_whole(v: Any) -> Any:
+    return v == lax.floor(v)
+
+
+def is_odd(v: Any) -> Any:
+    return lax.rem(lax.abs(v), lax.full_like(v, 2.0)) == 1
+
+
+def without_zero_times(factor: Any, x: Any) -> Any:
+    """The product, 0 where the factor is, also for infinite ``x``."""
+    none = factor == 0
+    return choose(none, 0.0, factor * choose(none, 0.0, x))
+
+
+def _split(v: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Absolute order and argument for the kernels, and whether they are inside of their domain.
+
+    ``choose`` instead of ``abs`` has a derivative at order 0.
+    """
+    size, z = choose(v < 0, -v, v), choose(x < 0, -x, x)
+    inside = (size <= _LARGEST_ORDER) & (z > 0) & (z < np.inf)
+    return choose(inside, size, 0.0), choose(inside, z, 1.0), inside
+
+
+def _at_zero(v: Any, x: Any, sign: float) -> Any:
+    """The power series of ``J`` or ``I`` to the third power, for integral ``v >= 0`` at ``x = 0``;
+    infinite for negative ``v`` that are not integral."""
+    square = sign * 0.25 * (x * x)
+    small: Any = choose((v < 0) & ~_is_whole(v), np.inf, lax.full_like(x, 0.0))
+    size = lax.abs(v)
+    for n in range(4):
+        term = (0.5 * x) ** n * (1 / math.factorial(n)) * (1 + square / (n + 1))
+        small = choose(size == n, term, small)
+    return small
+
+
+def _by_parity(v: Any, x: Any, value: Any) -> Any:
+    """The value at ``x`` of a function of integral order from that at ``|x|``; else NaN."""
+    left = choose(_is_whole(v), choose(is_odd(v), -value, value), np.nan)
+    return choose(x < 0, left, value)
+
+
+def _beyond(v: Any, x: Any, inside: Any, value: Any, at_zero: Any, at_infinity: Any) -> Any:
+    """A value inside of the domain, and limits at its ends."""
+    ends = lax.full_like(x, np.nan)
+    ends = choose(lax.abs(x) == np.inf, at_infinity, ends)
+    ends = choose(x == 0, at_zero, ends)
+    ends = choose((v != v) | (lax.abs(v) > _LARGEST_ORDER), np.nan, ends)
+    return choose(inside, value, ends)
+
+
+def _first_kind(v: Any, x: Any) -> Any:
+    size, z, inside = _split(v, x)
+    j, _, y, _ = ordinary_pairs(size, z)
+    sine, cosine = sine_and_cosine_of_turns(size)
+    value = choose(v < 0, cosine * j - without_zero_times(sine, y), j)
+    zero = _by_parity(v, choose(v < 0, -1.0, lax.full_like(x, 1.0)), _at_zero(v, x, -1.0))
+    zero = choose((v < 0) & ~_is_whole(v), np.inf, zero)
+    return _beyond(v, x, inside, _by_parity(v, x, value), zero, 0.0)
+
+
+def _second_kind(v: Any, x: Any) -> Any:
+    size, z, inside = _split(v, x)
+    j, _, y, _ = ordinary_pairs(size, z)
+    sine, cosine = sine_and_cosine_of_turns(size)
+    value = choose(v < 0, without_zero_times(cosine, y) + sine * j, y)
+    value = choose(x < 0, np.nan, value)
+    pole = choose(cosine > 0, lax.full_like(x, -np.inf), np.inf)
+    pole = choose(cosine == 0, 0.0, pole)
+    zero = choose(v < 0, pole, -np.inf)
+    return _beyond(v, x, inside, value, zero, choose(x < 0, np.nan, lax.full_like(x, 0.0)))
+
+
+def _modified_first_kind(v: Any, x: Any, scaled: bool) -> Any:
+    size, z, inside = _split(v, x)
+    i, _, k, _ = modified_pairs(size, z)
+    sine, _ = sine_and_cosine_of_turns(size)
+    if scaled:
+        k = k * lax.exp(-2 * z)
+    else:
+        # Half of the factor at a time, because the whole may overflow
+        half = lax.exp(0.5 * z)
+        i, k = i * half * half, k * lax.exp(-z)
+    value = choose(v < 0, i + (2 / math.pi) * without_zero_times(sine, k), i)
+    infinite = lax.full_like(x, 0.0) if scaled else _by_parity(v, x, lax.full_like(x, np.inf))
+    return _beyond(v, x, inside, _by_parity(v, x, value), _at_zero(v, x, 1.0), infinite)
+
+
+def _modified_second_kind(v: Any, x: Any, scaled: bool) -> Any:
+    size, z, inside = _split(v, x)
+    _, _, k, _ = modified_pairs(size, z)
+    value = k if scaled else k * lax.exp(-z)
+    value = choose(x < 0, np.nan, value)
+    infinite = choose(x < 0, np.nan, lax.full_like(x, 0.0))
+    return _beyond(v, x, inside, value, np.inf, infinite)
+
+
+@elementwise
+def jv(v: Any, z: Any) -> Array:
+    """Bessel function of the first kind and real order.
+
+    Args:
+      v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
+      z: real numbers; negative ones give NaN unless ``v`` is integral.
+
+    Derivatives of any order with respect to ``z``; with respect to ``v`` one in reverse mode and
+    more in forward mode.
+
+    Raises:
+      ValueError: if an argument is complex.
+
+    >>> round(float(jv(0.5, 1.0)), 5)
+    0.6714
+    """
+    return called("jv", _first_kind, v, z)
+
+
+jn: Final = jv
+"""The same as :func:`jv`."""
+
+
+@elementwise
+def jve(v: Any, z: Any) -> Array:
+    """As :func:`jv`: its factor ``exp(-|Im z|)`` is 1 for real ``z``."""
+    return called("jve", _first_kind, v, z)
+
+
+@elementwise
+def yv(v: Any, z: Any) -> Array:
+    """Bessel function of the second kind and real order; NaN for negative ``z``.
+
+    Args:
+      v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
+      z: real numbers.
+
+    Derivatives are as for :func:`jv`.
+
+    Raises:
+      ValueError: if an argument is complex.
+
+    >>> round(float(yv(0.5, 1.0)), 5)
+    -0.4311
+    """
+    return called("yv", _second_kind, v, z)
+
+
+@elementwise
+def yve(v: Any, z: Any) -> Array:
+    """As :func:`yv`: its factor ``exp(-|Im z|)`` is 1 for real ``z``."""
+    return called("yve", _second_kind, v, z)
+
+
+@elementwise
+def iv(v: Any, z: Any) -> Array:
+    """Modified Bessel function of the first kind and real order.
+
+    Args:
+      v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
+      z: real numbers; negative ones give NaN unless ``v`` is integral.
+
+    Derivatives are as for :func:`jv`.
+
+    Raises:
+      ValueError: if an argument is complex.
+
+    >>> round(float(iv(0.5, 1.0)), 5)
+    0.93767
+    """
+    return called("iv", lambda v, x: _modified_first_kind(v, x, False), v, z)
+
+
+@elementwise
+def ive(v: Any, z: Any) -> Array:
+    """``exp(-|z|)`` times :func:`iv`, which does not overflow.
+
+    >>> round(float(ive(0.5, 1000.0)), 5)
+    0.01262
+    """
+    return called("ive", lambda v, x: _modified_first_kind(v, x, True), v, z)
+
+
+@elementwise
+def kv(v: Any, z: Any) -> Array:
+    """Modified Bessel function of the second kind and real order; NaN for negative ``z``.
+
+    Args:
+      v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
+      z: real numbers.
+
+    Derivatives are as for :func:`jv`.
+
+    Raises:
+      ValueError: if an argument is complex.
+
+    >>> round(float(kv(0.5, 1.0)), 5)
+    0.46107
+    """
+    return called("kv", lambda v, x: _modified_second_kind(v, x, False), v, z)
+
+
+@elementwise
+def kve(v: Any, z: Any) -> Array:
+    """``exp(z)`` times :func:`kv`, which does not underflow.
+
+    >>> round(float(kve(0.5, 1000.0)), 5)
+    0.03963
+    """
+    return called("kve", lambda v, x: _modified_second_kind(v, x, True), v, z)
+
+
+# Integral orders
+
+
+def _check_orders(name: str, n: Any) -> None:
+    if typeof(n).dtype.kind not in "iu":
+        raise TypeError(
+            f"{name}: orders must be integers, got {typeof(n).dtype.name}; {name[0]}v accepts "
+            "real orders"
+        )
+
+
+def yn(n: Any, x: Any) -> Array:
+    """Bessel function of the second kind and integral order.
+
+    Raises:
+      TypeError: if ``n`` does not have integers.
+      ValueError: if ``x`` is complex.
+
+    >>> round(float(yn(1, 1.0)), 5)
+    -0.78121
+    """
+    check_arrays("yn", n, x)
+    _check_orders("yn", n)
+    out: Array = yv(n, x)
+    return out
+
+
+def kn(n: Any, x: Any) -> Array:
+    """Modified Bessel function of the second kind and integral order.
+
+    Raises:
+      TypeError: if ``n`` does not have integers.
+      ValueError: if ``x`` is complex.
+
+    >>> round(float(kn(1, 1.0)), 5)
+    0.60191
+    """
+    check_arrays("kn", n, x)
+    _check_orders("kn", n)
+    out: Array = kv(n, x)
+    return out
