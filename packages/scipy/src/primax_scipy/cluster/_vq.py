@@ -9,6 +9,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy import random
 from primax_numpy.declaring import check_arrays, compiled
 
@@ -202,7 +203,7 @@ def kmeans(
     thresh: float = 1e-5,
     check_finite: bool = True,
     *,
-    key: Any = None,
+    key: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
     """Centres of clusters, by Lloyd's iteration until the distortion changes by ``thresh``.
 
@@ -270,7 +271,7 @@ def kmeans2(
     missing: str = "warn",
     check_finite: bool = True,
     *,
-    key: Any = None,
+    key: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
     """Centres of clusters and the cluster of each observation, after ``iter`` iterations.
 

@@ -11,6 +11,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax, vmap
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
 from ._matrices import conjugate, in_common_dtype, with_batch
@@ -135,7 +136,7 @@ def _solve_banded(ab, b, *, l, u):
 
 
 def solve_banded(
-    l_and_u: tuple[int, int], ab: Any, b: Any, overwrite_ab: bool = False,
+    l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
     overwrite_b: bool = False, check_finite: bool = True,
 ) -> Array:  # fmt: skip
     """Solution ``x`` of ``A @ x = b`` for banded matrices ``A``.
@@ -232,7 +233,7 @@ def _cholesky_banded(ab, *, lower):
 
 
 def cholesky_banded(
-    ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
+    ab: ArrayLike, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
 ) -> Array:
     """Cholesky factors of banded Hermitian positive definite matrices.
 
@@ -289,7 +290,10 @@ def _cho_solve_banded(cb, b, *, lower):
 
 
 def cho_solve_banded(
-    cb_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+    cb_and_lower: tuple[Any, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> Array:
     """Solution of systems from the results of :func:`cholesky_banded`.
 
@@ -321,9 +325,13 @@ def _solveh_banded(ab, b, *, lower):
 
 
 def solveh_banded(
-    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
+    ab: ArrayLike,
+    b: ArrayLike,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
     check_finite: bool = True,
-) -> Array:  # fmt: skip
+) -> Array:
     """Solution ``x`` of ``A @ x = b`` for banded Hermitian positive definite matrices ``A``.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, inexact, promoted, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
 from ._matrices import adjoint, check_matrices, check_square
@@ -25,7 +26,7 @@ def _qr(a, *, mode, pivoting):
 
 
 def qr(
-    a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
+    a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     pivoting: bool = False, check_finite: bool = True,
 ) -> tuple[Array, ...]:  # fmt: skip
     """QR decomposition, ``a = Q @ R``.
@@ -58,7 +59,7 @@ def _svd(a, *, full_matrices, compute_uv):
 
 
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
+    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
     check_finite: bool = True, lapack_driver: str = "gesdd",
 ) -> Any:  # fmt: skip
     """Singular value decomposition, ``a = U @ diag(s) @ Vh``.
@@ -106,7 +107,7 @@ def _eigh_generalized(a, b, *, eigvals_only, kind):
 
 
 def eigh(
-    a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False,
+    a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False,
     overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None,
     type: int = 1, check_finite: bool = True,
 ) -> Any:  # fmt: skip
@@ -162,7 +163,7 @@ def _hessenberg(a, *, calc_q):
 
 
 def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Hessenberg form, ``a = Q @ H @ Q^H``, with zeros below the first subdiagonal of ``H``.
 
@@ -185,9 +186,14 @@ def _qr_multiply(a, c, *, mode, pivoting, conjugate):
 
 
 def qr_multiply(
-    a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False,
-    overwrite_a: bool = False, overwrite_c: bool = False,
-) -> tuple[Array, ...]:  # fmt: skip
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, ...]:
     """The product of a matrix or vector with ``Q`` of the QR decomposition of ``a``.
 
     Args:
@@ -225,7 +231,7 @@ def _eigh_tridiagonal(d, e, *, chosen, eigvals_only):
 
 def eigh_tridiagonal(
     d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
-    tol: float | None = None, key: Any = None,
+    tol: float | None = None, key: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
     """Eigenvalues and eigenvectors of a Hermitian tridiagonal matrix, by the dense algorithm.
 

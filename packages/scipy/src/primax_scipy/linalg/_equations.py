@@ -7,6 +7,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled
 
 from ._matrices import (
@@ -32,7 +33,7 @@ def _same_sizes(name: str, a: Any, q: Any) -> None:
         )
 
 
-def solve_continuous_lyapunov(a: Any, q: Any) -> Array:
+def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     """Solution ``x`` of ``a @ x + x @ a^H = q``.
 
     Args:
@@ -64,7 +65,7 @@ def _discrete(a, q):
     return solve_sylvester(adjoint(b), b, -c)
 
 
-def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Array:
+def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = None) -> Array:
     """Solution ``x`` of ``a @ x @ a^H - x + q = 0``.
 
     Args:
@@ -103,7 +104,7 @@ def _pinvh(a, atol, rtol, *, n):
 
 
 def pinvh(
-    a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False,
+    a: ArrayLike, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False,
     check_finite: bool = True,
 ) -> Any:  # fmt: skip
     """Pseudo-inverse of Hermitian matrices, by their eigenvalues.
@@ -152,7 +153,7 @@ def _angles(a, b):
     return pnp.where(small, pnp.arcsin(pnp.clip(clipped, -1, 1)), pnp.arccos(other))
 
 
-def subspace_angles(A: Any, B: Any) -> Array:
+def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
     """The principal angles between the ranges of two matrices, largest first.
 
     Args:
@@ -203,7 +204,7 @@ def _toeplitz_solve(c, r, b):
     return lax.fori_loop(1, n, step, (first, first, x))[2]
 
 
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Array:
+def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
     """Solution of a system with a Toeplitz matrix, by Levinson's recursion in ``n * n`` steps.
 
     Args:

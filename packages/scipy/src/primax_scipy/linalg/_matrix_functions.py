@@ -16,6 +16,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, jvp, lax, vmap
 from primax_core.extend import Array, dtypes, inexact, promoted, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex, strong
 
 from ._matrices import (
@@ -95,7 +96,7 @@ def _expm(a, *, upper, max_squarings):
     return pnp.where(bad, pnp.full_like(out, np.nan), out)
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Exponentials of square matrices, by scaling and squaring of Padé approximants.
 
     Args:
@@ -124,7 +125,9 @@ def _expm_frechet(a, e, *, both):
     return (value, derivative) if both else derivative
 
 
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Any:
     """The exponential of a matrix, and its Fréchet derivative in a direction.
 
     Args:
@@ -205,7 +208,7 @@ def _schur_change(t: Any, z: Any, e: Any) -> tuple[Any, Any]:
     return upper * defined, _product(z, turn) * defined
 
 
-def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """Schur form, ``a = Z @ T @ Z^H`` with unitary ``Z``.
 
     Args:
@@ -263,7 +266,7 @@ def _rsf2csf(t, z):
     return pnp.triu(t), z
 
 
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+def rsf2csf(T: ArrayLike, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """Conversion of a real Schur form to the complex, triangular form.
 
     Args:
@@ -332,7 +335,7 @@ def triangular_root(t: Any) -> Any:
     return lax.fori_loop(0, n, column, pnp.diag(root))
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Array:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The complex principal square root of a matrix; NaN if it does not exist.
 
     Args:
@@ -351,7 +354,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
     return out
 
 
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix, by Parlett's recurrence on the Schur form.
 
     Args:
@@ -447,7 +450,7 @@ def _polar(a, *, left):
 
 
 def polar(
-    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+    a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Polar decomposition, ``a = U @ P`` with orthonormal ``U`` and positive semidefinite ``P``.
@@ -510,7 +513,9 @@ def _by_schur_forms(a: Any, b: Any, c: Any, real: bool) -> Any:
     return lax.real(x) if real else x
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: Any, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
     """Solution ``X`` of the Sylvester equation ``A @ X + X @ B = C``.
 
     Args:

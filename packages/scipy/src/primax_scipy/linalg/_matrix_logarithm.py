@@ -9,6 +9,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, compiled
 
 from ._equations import _product
@@ -64,7 +65,7 @@ def _logm(a):
     return _logarithm(as_complex(as_inexact(a)))
 
 
-def logm(A: Any) -> Array:
+def logm(A: ArrayLike) -> Array:
     """The complex principal logarithm of a matrix, the inverse of :func:`expm`.
 
     Args:

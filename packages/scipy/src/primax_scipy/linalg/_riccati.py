@@ -7,6 +7,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled
 
 from ._equations import _product
@@ -73,7 +74,13 @@ def _continuous(a, b, q, r, e, s):
 
 
 def solve_continuous_are(
-    a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
+    a: ArrayLike,
+    b: ArrayLike,
+    q: ArrayLike,
+    r: Any,
+    e: Any = None,
+    s: ArrayLike | None = None,
+    balanced: bool = True,
 ) -> Array:
     """The stabilizing solution of the continuous algebraic Riccati equation.
 

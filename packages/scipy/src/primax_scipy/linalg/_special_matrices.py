@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax, vmap
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled
 
 from .._functions import promoted_floats
@@ -81,7 +82,7 @@ def _diagonals(c, r, *, opposite):
     return _gathered(pnp.concatenate([pnp.flip(r[..., 1:], -1), c], -1), i - j + n - 1)
 
 
-def toeplitz(c: Any, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: Any = None) -> Array:
     """Toeplitz matrices: constant along diagonals.
 
     Args:
@@ -103,7 +104,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     return out
 
 
-def hankel(c: Any, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: Any = None) -> Array:
     """Hankel matrices: constant along antidiagonals.
 
     Args:
@@ -127,7 +128,7 @@ def _circulant(c):
     return _gathered(c, (np.arange(n)[:, None] - np.arange(n)[None, :]) % max(n, 1))
 
 
-def circulant(c: Any) -> Array:
+def circulant(c: ArrayLike) -> Array:
     """Circulant matrices ``[..., n, n]``: each column is the previous one rotated down by one.
 
     >>> circulant(np.int32([1, 2, 3])).tolist()
@@ -149,7 +150,7 @@ def _companion(a):
     return pnp.concatenate([head[..., None, :], below], -2)
 
 
-def companion(a: Any) -> Array:
+def companion(a: ArrayLike) -> Array:
     """Companion matrices ``[..., n - 1, n - 1]``, whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -181,7 +182,7 @@ def _convolution_matrix(a, *, n, mode):
     return pnp.where(inside, elements, pnp.zeros((), typeof(a).dtype))
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Matrices of the convolution of vectors of ``n`` elements with a vector.
 
     Args:
@@ -210,7 +211,7 @@ def _fiedler(a):
     return pnp.abs(a[..., :, None] - a[..., None, :])
 
 
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """Fiedler matrices ``[..., n, n]``: the pairwise distances of numbers ``[..., n]``."""
     _vectors("fiedler", a)
     out: Array = _fiedler(a)
@@ -236,7 +237,7 @@ def _fiedler_companion(a):
     return c.at[down, down - 2].set(1)
 
 
-def fiedler_companion(a: Any) -> Array:
+def fiedler_companion(a: ArrayLike) -> Array:
     """Fiedler companion matrix: a pentadiagonal matrix whose eigenvalues are the roots of a
     polynomial.
 
@@ -275,7 +276,7 @@ def _leslie(f, s):
     return pnp.concatenate([top, rows], -2)
 
 
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: Any, s: ArrayLike) -> Array:
     """Leslie matrices of population models: fecundities in the first row, survival rates below the
     diagonal.
 
@@ -301,7 +302,7 @@ def _constant(values: Any, dtype: Any = None) -> Array:
     return pnp.asarray(np.asarray(values), dtype=dtypes.default_float() if dtype is None else dtype)
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:
@@ -323,7 +324,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     )
 
 
-def hadamard(n: int, dtype: Any = int) -> Array:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Hadamard matrix of 1 and -1, by Sylvester's construction.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact
 
 from ._matrices import adjoint, check_matrices
@@ -35,7 +36,7 @@ def _rank(name: str, s: Any, shape: tuple[int, ...], rcond: Any, rank: int | Non
 
 
 def null_space(
-    A: Any, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True,
+    A: ArrayLike, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True,
     lapack_driver: str = "gesdd", rank: int | None = None,
 ) -> Array:  # fmt: skip
     """Orthonormal basis of the null space, by the singular value decomposition.
@@ -67,7 +68,7 @@ def null_space(
     return adjoint(vh)[..., count:]
 
 
-def orth(A: Any, rcond: Any = None, *, rank: int | None = None) -> Array:
+def orth(A: ArrayLike, rcond: Any = None, *, rank: int | None = None) -> Array:
     """Orthonormal basis of the range, by the singular value decomposition.
 
     Args:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, FastPath, inexact, promoted, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
 from ._matrices import (
@@ -58,9 +59,15 @@ def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
 
 
 def solve_triangular(
-    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
-    overwrite_b: bool = False, debug: Any = None, check_finite: bool = True,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Array:
     """Solution ``x`` of ``a @ x = b`` for triangular ``a``.
 
     Args:
@@ -115,9 +122,15 @@ _KINDS = ("gen", "sym", "her", "pos")
 
 
 def solve(
-    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-    debug: bool = False, check_finite: bool = True, assume_a: str = "gen",
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Array:
     """Solution ``x`` of ``a @ x = b``.
 
     Args:
@@ -163,7 +176,9 @@ def _lu_factor(a):
     return factors, pivots
 
 
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
     """LU decomposition with partial pivoting, stored in one matrix, for :func:`lu_solve`.
 
     Args:
@@ -204,7 +219,7 @@ def _inverse(order: Any) -> Any:
 
 
 def lu_solve(
-    lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
+    lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:  # fmt: skip
     """Solution ``x`` of ``a @ x = b`` from the factors of :func:`lu_factor`.
@@ -242,7 +257,7 @@ def _lu(a, *, permute_l):
 
 
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
     """LU decomposition with partial pivoting, ``a = P @ L @ U``.
 
@@ -271,7 +286,7 @@ def _cholesky(a, *, lower):
 
 
 def cholesky(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
     """Cholesky decomposition, ``a = U^H @ U`` or ``a = L @ L^H``.
 
@@ -289,7 +304,7 @@ def cholesky(
 
 
 def cho_factor(
-    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
     """Cholesky decomposition for :func:`cho_solve`: the factor, and a flag for the lower triangle.
 
@@ -311,7 +326,10 @@ def _cho_solve(factor, b, *, lower):
 
 
 def cho_solve(
-    c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True
+    c_and_lower: tuple[Any, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> Array:
     """Solution ``x`` of ``a @ x = b`` from the factor of :func:`cho_factor`.
 
@@ -340,7 +358,7 @@ def _inv(a):
     return pnp.linalg.inv(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Inverses of square matrices; not finite for singular ones."""
     check_square("inv", a)
     out: Array = _inv(a)
@@ -352,7 +370,7 @@ def _det(a):
     return pnp.linalg.det(a)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Determinants of square matrices.
 
     >>> import numpy as np

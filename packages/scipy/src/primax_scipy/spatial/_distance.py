@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax, vmap
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled
 
 from .._functions import promoted_floats
@@ -224,7 +225,7 @@ def cdist(
     metric: Any = "euclidean",
     *,
     p: float = 2.0,
-    w: Any = None,
+    w: ArrayLike | None = None,
     V: Any = None,
     VI: Any = None,
 ) -> Array:
@@ -266,7 +267,7 @@ def pdist(
     metric: Any = "euclidean",
     *,
     p: float = 2.0,
-    w: Any = None,
+    w: ArrayLike | None = None,
     V: Any = None,
     VI: Any = None,
 ) -> Array:

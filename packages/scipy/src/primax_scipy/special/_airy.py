@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import choose, is_double
@@ -120,7 +121,7 @@ def _scaled(x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @elementwise
-def airy(z: Any) -> tuple[Array, Array, Array, Array]:
+def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Airy functions ``Ai`` and ``Bi`` with their derivatives.
 
     Args:
@@ -139,7 +140,7 @@ def airy(z: Any) -> tuple[Array, Array, Array, Array]:
 
 
 @elementwise
-def airye(z: Any) -> tuple[Array, Array, Array, Array]:
+def airye(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Airy functions scaled by exponentials, which do not underflow or overflow.
 
     With ``c = 2/3 z^(3/2)``, the results of :func:`airy` are multiplied by ``exp(c)``, ``exp(c)``,

@@ -8,6 +8,7 @@ from typing import Any
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
@@ -21,13 +22,13 @@ from .._functions import at_least_single, like
 
 
 @elementwise
-def i0e(x: Any) -> Array:
+def i0e(x: ArrayLike) -> Array:
     """``exp(-|x|)`` times the modified Bessel function of order 0."""
     return lax.bessel_i0e(as_inexact(x))
 
 
 @elementwise
-def i1e(x: Any) -> Array:
+def i1e(x: ArrayLike) -> Array:
     """``exp(-|x|)`` times the modified Bessel function of order 1."""
     return lax.bessel_i1e(as_inexact(x))
 
@@ -63,7 +64,7 @@ def _i1_jvp(primals, tangents):
 
 
 @elementwise
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """Modified Bessel function of the first kind and order 0.
 
     Raises:
@@ -77,7 +78,7 @@ def i0(x: Any) -> Array:
 
 
 @elementwise
-def i1(x: Any) -> Array:
+def i1(x: ArrayLike) -> Array:
     """Modified Bessel function of the first kind and order 1.
 
     Raises:
@@ -128,7 +129,7 @@ def _bessel_jn(z, *, v, n_iter):
     return like(_orders(wide, v, n_iter), z)
 
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind, of all orders up to ``v``.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import ROOT_HALF, bounded, chebyshev, choose
@@ -98,7 +99,7 @@ def _y1_jvp(primals, tangents):
 
 
 @elementwise
-def j0(x: Any) -> Array:
+def j0(x: ArrayLike) -> Array:
     """Bessel function of the first kind and order 0, for real numbers.
 
     Raises:
@@ -111,7 +112,7 @@ def j0(x: Any) -> Array:
 
 
 @elementwise
-def j1(x: Any) -> Array:
+def j1(x: ArrayLike) -> Array:
     """Bessel function of the first kind and order 1, for real numbers.
 
     Raises:
@@ -124,7 +125,7 @@ def j1(x: Any) -> Array:
 
 
 @elementwise
-def y0(x: Any) -> Array:
+def y0(x: ArrayLike) -> Array:
     """Bessel function of the second kind and order 0; ``-inf`` at 0, NaN for negative numbers.
 
     Raises:
@@ -137,7 +138,7 @@ def y0(x: Any) -> Array:
 
 
 @elementwise
-def y1(x: Any) -> Array:
+def y1(x: ArrayLike) -> Array:
     """Bessel function of the second kind and order 1; ``-inf`` at 0, NaN for negative numbers.
 
     Raises:
@@ -208,7 +209,7 @@ def _k1e_jvp(primals, tangents):
 
 
 @elementwise
-def k0(x: Any) -> Array:
+def k0(x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and order 0; infinite at 0, NaN for negative
     numbers.
 
@@ -222,7 +223,7 @@ def k0(x: Any) -> Array:
 
 
 @elementwise
-def k1(x: Any) -> Array:
+def k1(x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and order 1; infinite at 0, NaN for negative
     numbers.
 
@@ -236,7 +237,7 @@ def k1(x: Any) -> Array:
 
 
 @elementwise
-def k0e(x: Any) -> Array:
+def k0e(x: ArrayLike) -> Array:
     """``exp(x)`` times :func:`k0`, which does not underflow.
 
     >>> round(float(k0e(1000.0)), 5)
@@ -246,7 +247,7 @@ def k0e(x: Any) -> Array:
 
 
 @elementwise
-def k1e(x: Any) -> Array:
+def k1e(x: ArrayLike) -> Array:
     """``exp(x)`` times :func:`k1`, which does not underflow.
 
     >>> round(float(k1e(1000.0)), 5)

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, elementwise
 
 from .._elementary import choose
@@ -133,7 +134,7 @@ def _modified_second_kind(v: Any, x: Any, scaled: bool) -> Any:
 
 
 @elementwise
-def jv(v: Any, z: Any) -> Array:
+def jv(v: ArrayLike, z: ArrayLike) -> Array:
     """Bessel function of the first kind and real order.
 
     Args:
@@ -157,13 +158,13 @@ jn: Final = jv
 
 
 @elementwise
-def jve(v: Any, z: Any) -> Array:
+def jve(v: ArrayLike, z: ArrayLike) -> Array:
     """As :func:`jv`: its factor ``exp(-|Im z|)`` is 1 for real ``z``."""
     return called("jve", _first_kind, v, z)
 
 
 @elementwise
-def yv(v: Any, z: Any) -> Array:
+def yv(v: ArrayLike, z: ArrayLike) -> Array:
     """Bessel function of the second kind and real order; NaN for negative ``z``.
 
     Args:
@@ -182,13 +183,13 @@ def yv(v: Any, z: Any) -> Array:
 
 
 @elementwise
-def yve(v: Any, z: Any) -> Array:
+def yve(v: ArrayLike, z: ArrayLike) -> Array:
     """As :func:`yv`: its factor ``exp(-|Im z|)`` is 1 for real ``z``."""
     return called("yve", _second_kind, v, z)
 
 
 @elementwise
-def iv(v: Any, z: Any) -> Array:
+def iv(v: ArrayLike, z: ArrayLike) -> Array:
     """Modified Bessel function of the first kind and real order.
 
     Args:
@@ -207,7 +208,7 @@ def iv(v: Any, z: Any) -> Array:
 
 
 @elementwise
-def ive(v: Any, z: Any) -> Array:
+def ive(v: ArrayLike, z: ArrayLike) -> Array:
     """``exp(-|z|)`` times :func:`iv`, which does not overflow.
 
     >>> round(float(ive(0.5, 1000.0)), 5)
@@ -217,7 +218,7 @@ def ive(v: Any, z: Any) -> Array:
 
 
 @elementwise
-def kv(v: Any, z: Any) -> Array:
+def kv(v: ArrayLike, z: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and real order; NaN for negative ``z``.
 
     Args:
@@ -236,7 +237,7 @@ def kv(v: Any, z: Any) -> Array:
 
 
 @elementwise
-def kve(v: Any, z: Any) -> Array:
+def kve(v: ArrayLike, z: ArrayLike) -> Array:
     """``exp(z)`` times :func:`kv`, which does not underflow.
 
     >>> round(float(kve(0.5, 1000.0)), 5)
@@ -256,7 +257,7 @@ def _check_orders(name: str, n: Any) -> None:
         )
 
 
-def yn(n: Any, x: Any) -> Array:
+def yn(n: Any, x: ArrayLike) -> Array:
     """Bessel function of the second kind and integral order.
 
     Raises:
@@ -272,7 +273,7 @@ def yn(n: Any, x: Any) -> Array:
     return out
 
 
-def kn(n: Any, x: Any) -> Array:
+def kn(n: Any, x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and integral order.
 
     Raises:

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled
 
 from .._elementary import choose
@@ -81,7 +82,7 @@ def _checked(kind: str, n: Any, z: Any, derivative: Any) -> Array:
     return out
 
 
-def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Array:
+def spherical_jn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the first kind, ``sqrt(π / 2z) J_(n+1/2)(z)``.
 
     Args:
@@ -101,7 +102,7 @@ def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Array:
     return _checked("j", n, z, derivative)
 
 
-def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Array:
+def spherical_yn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the second kind, ``sqrt(π / 2z) Y_(n+1/2)(z)``.
 
     Arguments and errors are those of :func:`spherical_jn`.
@@ -112,7 +113,7 @@ def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Array:
     return _checked("y", n, z, derivative)
 
 
-def spherical_in(n: Any, z: Any, derivative: bool = False) -> Array:
+def spherical_in(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the first kind, ``sqrt(π / 2z) I_(n+1/2)(z)``.
 
     Arguments and errors are those of :func:`spherical_jn`.
@@ -123,7 +124,7 @@ def spherical_in(n: Any, z: Any, derivative: bool = False) -> Array:
     return _checked("i", n, z, derivative)
 
 
-def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Array:
+def spherical_kn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the second kind, ``sqrt(π / 2z) K_(n+1/2)(z)``; NaN
     for negative ``z``.
 

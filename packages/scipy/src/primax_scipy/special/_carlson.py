@@ -13,6 +13,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import choose
@@ -225,7 +226,7 @@ def _area(x: Any, y: Any, z: Any) -> Any:
 
 
 @elementwise
-def elliprf(x: Any, y: Any, z: Any) -> Array:
+def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     """Carlson's symmetric elliptic integral of the first kind.
 
     Args:
@@ -244,7 +245,7 @@ def elliprf(x: Any, y: Any, z: Any) -> Array:
 
 
 @elementwise
-def elliprd(x: Any, y: Any, z: Any) -> Array:
+def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     """Carlson's symmetric elliptic integral of the second kind, ``R_J(x, y, z, z)``.
 
     Args:
@@ -263,7 +264,7 @@ def elliprd(x: Any, y: Any, z: Any) -> Array:
 
 
 @elementwise
-def elliprc(x: Any, y: Any) -> Array:
+def elliprc(x: ArrayLike, y: ArrayLike) -> Array:
     """Carlson's degenerate elliptic integral ``R_F(x, y, y)``.
 
     Args:
@@ -282,7 +283,7 @@ def elliprc(x: Any, y: Any) -> Array:
 
 
 @elementwise
-def elliprj(x: Any, y: Any, z: Any, p: Any) -> Array:
+def elliprj(x: ArrayLike, y: ArrayLike, z: ArrayLike, p: ArrayLike) -> Array:
     """Carlson's symmetric elliptic integral of the third kind.
 
     Args:
@@ -301,7 +302,7 @@ def elliprj(x: Any, y: Any, z: Any, p: Any) -> Array:
 
 
 @elementwise
-def elliprg(x: Any, y: Any, z: Any) -> Array:
+def elliprg(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     """Carlson's completely symmetric elliptic integral of the second kind.
 
     Args:

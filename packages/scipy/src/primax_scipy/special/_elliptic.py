@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import choose, is_double
@@ -70,7 +71,7 @@ def _complete_second(m: Any) -> Any:
 
 
 @elementwise
-def ellipkm1(p: Any) -> Array:
+def ellipkm1(p: ArrayLike) -> Array:
     """Complete elliptic integral of the first kind of ``1 - p``, accurate for small ``p``.
 
     Args:
@@ -86,7 +87,7 @@ def ellipkm1(p: Any) -> Array:
 
 
 @elementwise
-def ellipk(m: Any) -> Array:
+def ellipk(m: ArrayLike) -> Array:
     """Complete elliptic integral of the first kind, by the arithmetic-geometric mean.
 
     Args:
@@ -104,7 +105,7 @@ def ellipk(m: Any) -> Array:
 
 
 @elementwise
-def ellipe(m: Any) -> Array:
+def ellipe(m: ArrayLike) -> Array:
     """Complete elliptic integral of the second kind, by the arithmetic-geometric mean.
 
     Args:
@@ -196,7 +197,7 @@ def _incomplete_second(phi: Any, m: Any) -> Any:
 
 
 @elementwise
-def ellipkinc(phi: Any, m: Any) -> Array:
+def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
     """Incomplete elliptic integral of the first kind, by Carlson's integrals.
 
     Args:
@@ -215,7 +216,7 @@ def ellipkinc(phi: Any, m: Any) -> Array:
 
 
 @elementwise
-def ellipeinc(phi: Any, m: Any) -> Array:
+def ellipeinc(phi: ArrayLike, m: ArrayLike) -> Array:
     """Incomplete elliptic integral of the second kind, by Carlson's integrals.
 
     Args:
@@ -276,7 +277,7 @@ def _jacobi(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @elementwise
-def ellipj(u: Any, m: Any) -> tuple[Array, Array, Array, Array]:
+def ellipj(u: Any, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Jacobi's elliptic functions ``sn``, ``cn``, ``dn``, and the amplitude ``ph``.
 
     Args:

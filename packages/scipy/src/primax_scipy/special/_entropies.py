@@ -8,6 +8,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, elementwise, is_complex
 from primax_numpy.exponentials import logistic
 
@@ -35,7 +36,7 @@ def _x_log_y_jvp(primals, tangents):
 
 
 @elementwise
-def xlogy(x: Any, y: Any) -> Array:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(y)``; 0 if ``x`` is 0 and ``y`` is not NaN, with the derivative 0 with respect to
     ``y``.
 
@@ -60,7 +61,7 @@ def _x_log1p_y_jvp(primals, tangents):
 
 
 @elementwise
-def xlog1py(x: Any, y: Any) -> Array:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(1 + y)``; 0 if ``x`` is 0 and ``y`` is not NaN, with the derivative 0 with respect
     to ``y``."""
     return _x_log1p_y(*_same_shape(*promoted_floats("xlog1py", x, y)))
@@ -78,7 +79,7 @@ def _entropy_jvp(primals, tangents):
 
 
 @elementwise
-def entr(x: Any) -> Array:
+def entr(x: ArrayLike) -> Array:
     """``-x log(x)``; 0 at 0 and ``-inf`` for negative numbers.
 
     Raises:
@@ -123,7 +124,7 @@ def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
 
 
 @elementwise
-def rel_entr(p: Any, q: Any) -> Array:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)``; 0 if ``p`` is 0, infinite if an argument is negative or only ``q`` is 0.
 
     Derivatives are 0 if the result is 0 by this definition, or infinite.
@@ -135,7 +136,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 @elementwise
-def kl_div(p: Any, q: Any) -> Array:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q) - p + q``; ``q`` if ``p`` is 0, infinite if an argument is negative or only
     ``q`` is 0.
 
@@ -165,13 +166,13 @@ def _log_odds_jvp(primals, tangents):
 
 
 @elementwise
-def logit(x: Any) -> Array:
+def logit(x: ArrayLike) -> Array:
     """``log(x / (1 - x))``, the inverse of :func:`expit`."""
     return _log_odds(as_inexact(x))
 
 
 @elementwise
-def expit(x: Any) -> Array:
+def expit(x: ArrayLike) -> Array:
     """Logistic function, ``1 / (1 + exp(-x))``.
 
     >>> float(expit(0.0))
@@ -196,14 +197,14 @@ def _power_less_1(log: Any, power: Any) -> Any:
 
 
 @elementwise
-def boxcox(x: Any, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: Any) -> Array:
     """Box-Cox transformation, ``(x^lmbda - 1) / lmbda``; the logarithm for ``lmbda`` 0."""
     x, power = _same_shape(*promoted_floats("boxcox", x, lmbda))
     return _power_less_1(lax.log(x), power)
 
 
 @elementwise
-def boxcox1p(x: Any, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
     """:func:`boxcox` of ``1 + x``, accurate for small ``x``."""
     x, power = _same_shape(*promoted_floats("boxcox1p", x, lmbda))
     return _power_less_1(lax.log1p(x), power)

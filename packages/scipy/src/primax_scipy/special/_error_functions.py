@@ -15,6 +15,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, cast, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
@@ -44,7 +45,7 @@ from ._tables import DAWSON_FAR, DAWSON_NEAR, ERFCX, ERFINV_DOUBLE, ERFINV_SINGL
 
 
 @elementwise
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """Error function, ``2/sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to ``x``.
 
     Raises:
@@ -54,7 +55,7 @@ def erf(x: Any) -> Array:
 
 
 @elementwise
-def erfc(x: Any) -> Array:
+def erfc(x: ArrayLike) -> Array:
     """Complementary error function, ``1 - erf(x)``, accurate for large ``x``.
 
     Raises:
@@ -64,7 +65,7 @@ def erfc(x: Any) -> Array:
 
 
 @elementwise
-def erfinv(x: Any) -> Array:
+def erfinv(x: ArrayLike) -> Array:
     """Inverse error function; NaN outside [-1, 1].
 
     Raises:
@@ -134,7 +135,7 @@ def _erfcx(x: Any) -> Any:
 
 
 @elementwise
-def erfcx(x: Any) -> Array:
+def erfcx(x: ArrayLike) -> Array:
     """Scaled complementary error function, ``exp(x²) erfc(x)``.
 
     For complex numbers it is ``wofz(1j * x)``. For real numbers it overflows below about -9.4
@@ -169,7 +170,7 @@ def _dawson(x: Any) -> Any:
 
 
 @elementwise
-def dawsn(x: Any) -> Array:
+def dawsn(x: ArrayLike) -> Array:
     """Dawson integral, ``exp(-x²)`` times the integral of ``exp(t²)`` from 0 to ``x``.
 
     Raises:
@@ -182,7 +183,7 @@ def dawsn(x: Any) -> Array:
 
 
 @elementwise
-def wofz(z: Any) -> Array:
+def wofz(z: ArrayLike) -> Array:
     """Faddeeva function, ``exp(-z²) erfc(-i z)``, of complex numbers.
 
     The algorithm is that of Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021): a
@@ -231,7 +232,7 @@ def _lower_tail_jvp(primals, tangents):
 
 
 @elementwise
-def ndtr(x: Any) -> Array:
+def ndtr(x: ArrayLike) -> Array:
     """CDF of the standard normal distribution, accurate in the lower tail.
 
     Raises:
@@ -272,7 +273,7 @@ def _log_ndtr(x):
     return _log_lower_tail(strong(x))
 
 
-def log_ndtr(x: Any, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Logarithm of :func:`ndtr`, accurate in both tails.
 
     Args:
@@ -338,7 +339,7 @@ def _complement_inverse_jvp(primals, tangents):
 
 
 @elementwise
-def erfcinv(y: Any) -> Array:
+def erfcinv(y: ArrayLike) -> Array:
     """Inverse complementary error function; NaN outside [0, 2].
 
     Raises:
@@ -365,7 +366,7 @@ def _normal_quantile_jvp(primals, tangents):
 
 
 @elementwise
-def ndtri(p: Any) -> Array:
+def ndtri(p: ArrayLike) -> Array:
     """Quantile function of the standard normal distribution, the inverse of :func:`ndtr`; NaN
     outside [0, 1].
 

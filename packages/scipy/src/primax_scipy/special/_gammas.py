@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, cast, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     as_inexact,
     check_arrays,
@@ -30,7 +31,7 @@ _STIRLING: Final = (
 
 
 @elementwise
-def gammaln(x: Any) -> Array:
+def gammaln(x: ArrayLike) -> Array:
     """Logarithm of the absolute value of the gamma function, for real numbers.
 
     >>> float(gammaln(1.0))
@@ -102,7 +103,7 @@ def _complex_log_gamma_jvp(primals, tangents):
 
 
 @elementwise
-def loggamma(x: Any) -> Array:
+def loggamma(x: ArrayLike) -> Array:
     """Logarithm of the gamma function: the principal branch for complex numbers.
 
     The result is real for real numbers, and NaN for nonpositive ones.
@@ -132,7 +133,7 @@ def _sign_of_gamma(x: Any) -> Any:
 
 
 @elementwise
-def gammasgn(x: Any) -> Array:
+def gammasgn(x: ArrayLike) -> Array:
     """Sign of the gamma function; at 0 that of the argument, NaN at the other poles."""
     return _sign_of_gamma(strong(*floats("gammasgn", x)))
 
@@ -203,7 +204,7 @@ def real_gamma(x: Any) -> Any:
 
 
 @elementwise
-def gamma(x: Any) -> Array:
+def gamma(x: ArrayLike) -> Array:
     """Gamma function of real and complex numbers; NaN at its poles, infinite at zero.
 
     >>> float(gamma(5.0))
@@ -314,7 +315,7 @@ def matched(name: str, *xs: Any) -> list[Any]:
 
 
 @elementwise
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Logarithm of the absolute value of the beta function.
 
     >>> round(float(betaln(1e8, 1.0)), 3)
@@ -325,7 +326,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 @elementwise
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
 
     >>> round(float(beta(2.0, 3.0)), 5)
@@ -391,7 +392,7 @@ def _rising_of_positive(z: Any, m: Any) -> Any:
 
 
 @elementwise
-def poch(z: Any, m: Any) -> Array:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Rising factorial, ``gamma(z + m) / gamma(z)``, which is ``z (z + 1) ... (z + m - 1)``."""
     z, m = map(strong, matched("poch", z, m))
     end = z + m
@@ -416,7 +417,7 @@ def poch(z: Any, m: Any) -> Array:
 
 
 @elementwise
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Regularized incomplete beta function: the integral of ``t^(a-1) (1-t)^(b-1)`` from 0 to
     ``x``, divided by that from 0 to 1. It is differentiable once with respect to ``a`` and ``b``,
     and arbitrarily often with respect to ``x``."""
@@ -424,26 +425,26 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 @elementwise
-def gammainc(a: Any, x: Any) -> Array:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Regularized lower incomplete gamma function: the integral of ``t^(a-1) exp(-t)`` from 0 to
     ``x``, divided by that from 0 to infinity."""
     return lax.igamma(*_same_shape(*promoted_floats("gammainc", a, x)))
 
 
 @elementwise
-def gammaincc(a: Any, x: Any) -> Array:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Complement of :func:`gammainc`, accurate for small results."""
     return lax.igammac(*_same_shape(*promoted_floats("gammaincc", a, x)))
 
 
 @elementwise
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """Derivative of the logarithm of the gamma function, for real numbers."""
     return lax.digamma(as_inexact(x))
 
 
 @elementwise
-def polygamma(n: Any, x: Any) -> Array:
+def polygamma(n: Any, x: ArrayLike) -> Array:
     """Derivative of order ``n`` of :func:`digamma`.
 
     Args:
@@ -465,7 +466,7 @@ def _zeta(x, q):
     return lax.zeta(*_same_shape(*promoted_floats("zeta", x, q)))
 
 
-def zeta(x: Any, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz zeta function, the sum of ``(k + q)^-x`` over all ``k >= 0``.
 
     Raises:
@@ -494,7 +495,7 @@ def _multigammaln(a, *, d):
     return total
 
 
-def multigammaln(a: Any, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: Any) -> Array:
     """Logarithm of the multivariate gamma function of dimension ``d``.
 
     Args:

@@ -12,6 +12,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, strong
 
 from .._elementary import choose
@@ -67,7 +68,12 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
 
 
 def sph_harm_y(
-    n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None
+    n: Any,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
 ) -> Array:
     """Spherical harmonics, with the Condon-Shortley phase.
 

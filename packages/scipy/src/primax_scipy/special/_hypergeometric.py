@@ -14,6 +14,7 @@ import numpy as np
 
 from primax_core import custom_jvp, jvp, lax
 from primax_core.extend import Array, dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise, strong
 
 from .._elementary import choose, is_double
@@ -117,7 +118,7 @@ _one_one = _by_parameters(_kummer, lambda a, b, x: a / b * _one_one(a + 1, b + 1
 
 
 @elementwise
-def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function, for real numbers.
 
     It is accurate for ``a`` and ``b`` of moderate size; large parameters of opposite signs cause
@@ -218,7 +219,7 @@ _two_one = _by_parameters(_gauss, lambda a, b, c, x: a * b / c * _two_one(a + 1,
 
 
 @elementwise
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss hypergeometric function, for real numbers.
 
     It is infinite for ``x > 1`` unless the series terminates. It is accurate for

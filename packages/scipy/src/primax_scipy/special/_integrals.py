@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, elementwise, strong
 
 from .._elementary import ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
@@ -93,7 +94,7 @@ def _exponential_integral_jvp(primals, tangents):
 
 
 @elementwise
-def expi(x: Any) -> Array:
+def expi(x: ArrayLike) -> Array:
     """Exponential integral ``Ei``: the principal value of the integral of ``exp(t) / t`` up to
     ``x``.
 
@@ -108,7 +109,7 @@ def _e1_of_real(x: Any) -> Any:
 
 
 @elementwise
-def exp1(x: Any) -> Array:
+def exp1(x: ArrayLike) -> Array:
     """Exponential integral ``E1``: the integral of ``exp(-t) / t`` from ``x`` to infinity. NaN for
     negative numbers.
 
@@ -177,7 +178,7 @@ def _general_exponential_integral_jvp(primals, tangents):
 
 
 @elementwise
-def expn(n: Any, x: Any) -> Array:
+def expn(n: Any, x: ArrayLike) -> Array:
     """Generalized exponential integrals ``En``: the integral of ``exp(-x t) / t^n`` from 1 to
     infinity.
 
@@ -227,7 +228,7 @@ def _sine_cosine_jvp(primals, tangents):
 
 
 @elementwise
-def sici(x: Any) -> tuple[Array, Array]:
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Sine and cosine integrals of real numbers: the integral of ``sin(t) / t`` from 0 to ``x``,
     and that of ``cos(t) / t`` from infinity to the absolute value of ``x``.
 
@@ -279,7 +280,7 @@ def _fresnel_jvp(primals, tangents):
 
 
 @elementwise
-def fresnel(x: Any) -> tuple[Array, Array]:
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Fresnel integrals of real numbers: those of ``sin(π t² / 2)`` and ``cos(π t² / 2)`` from 0
     to ``x``.
 
@@ -324,7 +325,7 @@ def _spence_jvp(primals, tangents):
 
 
 @elementwise
-def spence(x: Any) -> Array:
+def spence(x: ArrayLike) -> Array:
     """Spence function, the dilogarithm of ``1 - x``: minus the integral of ``log(t) / (t - 1)``
     from 1 to ``x``. NaN for negative numbers.
 
@@ -375,7 +376,7 @@ def _owen_jvp(primals, tangents):
 
 
 @elementwise
-def owens_t(h: Any, a: Any) -> Array:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T function, the probability of ``X > h`` and ``0 < Y < a X`` for normal variables.
 
     It is the integral of ``exp(-h² (1 + t²) / 2) / (1 + t²)`` from 0 to ``a``, divided by ``2π``,

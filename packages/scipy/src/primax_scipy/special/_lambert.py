@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, strong
 
 from .._elementary import choose
@@ -117,7 +118,7 @@ def _lambertw(z, k):
     return _lambert(*_same_shape(wide, k))
 
 
-def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Array:
+def lambertw(z: ArrayLike, k: Any = 0, tol: float = 1e-8) -> Array:
     """Lambert's W function: the solution ``w`` of ``w exp(w) = z`` on branch ``k``.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import ROOT_2, bounded, choose, is_double
@@ -40,7 +41,7 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
 
 
 @elementwise
-def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Array:
+def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
     """Voigt's profile: the density of the sum of a normal and a Cauchy variable.
 
     Args:
@@ -90,7 +91,7 @@ def _hyperbolic_integrals(x: Any) -> tuple[Any, Any]:
 
 
 @elementwise
-def shichi(x: Any) -> tuple[Array, Array]:
+def shichi(x: ArrayLike) -> tuple[Array, Array]:
     """Hyperbolic sine and cosine integrals of real numbers.
 
     The first is the integral of ``sinh(t) / t`` from 0 to ``x``; the second is

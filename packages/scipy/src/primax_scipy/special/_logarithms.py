@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, FastPath, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     axes_of,
     check_arrays,
@@ -67,7 +69,7 @@ def _log_softmax(x, *, axes):
     return _log_softmax_of(strong(x), axes)
 
 
-def softmax(x: Any, /, *, axis: Any = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """Exponentials divided by their sum, ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
@@ -85,7 +87,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
     return _over_axes(_softmaxes, x, axis)
 
 
-def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
 
     >>> import numpy as np

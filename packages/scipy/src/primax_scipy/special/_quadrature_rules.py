@@ -15,6 +15,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core.extend import Array, Tracer
+from primax_core.typing import ArrayLike
 
 
 def _polynomials(x: Any, diagonal: Any, squares: Any) -> tuple[Any, Any, Any]:
@@ -125,7 +126,7 @@ def roots_legendre(n: int, mu: bool = False) -> tuple[Array, ...]:
     return _result(gauss_rule(diagonal, squares, 2.0, True), 2.0, mu)
 
 
-def roots_jacobi(n: int, alpha: Any, beta: Any, mu: bool = False) -> tuple[Array, ...]:
+def roots_jacobi(n: int, alpha: ArrayLike, beta: ArrayLike, mu: bool = False) -> tuple[Array, ...]:
     """Nodes and weights of Gauss-Jacobi quadrature, with the weight
     ``(1 - x)^alpha (1 + x)^beta`` on [-1, 1].
 
@@ -151,7 +152,7 @@ def roots_jacobi(n: int, alpha: Any, beta: Any, mu: bool = False) -> tuple[Array
     return _result(gauss_rule(diagonal, squares, mass, a == b), mass, mu)
 
 
-def roots_gegenbauer(n: int, alpha: Any, mu: bool = False) -> tuple[Array, ...]:
+def roots_gegenbauer(n: int, alpha: ArrayLike, mu: bool = False) -> tuple[Array, ...]:
     """Nodes and weights of Gauss-Gegenbauer quadrature, with the weight
     ``(1 - x²)^(alpha - 1/2)`` on [-1, 1].
 
@@ -214,7 +215,7 @@ def roots_laguerre(n: int, mu: bool = False) -> tuple[Array, ...]:
     return roots_genlaguerre(n, 0.0, mu)
 
 
-def roots_genlaguerre(n: int, alpha: Any, mu: bool = False) -> tuple[Array, ...]:
+def roots_genlaguerre(n: int, alpha: ArrayLike, mu: bool = False) -> tuple[Array, ...]:
     """Nodes and weights of Gauss-Laguerre quadrature, with the weight ``x^alpha exp(-x)``.
 
     Args:

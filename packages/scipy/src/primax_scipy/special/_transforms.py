@@ -10,6 +10,7 @@ import numpy as np
 
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import bounded, choose, is_double, with_derivative
@@ -106,7 +107,7 @@ def _relative_exp_jvp(order, primals, tangents):
 
 
 @elementwise
-def exprel(x: Any) -> Array:
+def exprel(x: ArrayLike) -> Array:
     """``(exp(x) - 1) / x`` without loss of digits; 1 at 0.
 
     Derivatives of any order are accurate near 0 too.
@@ -152,7 +153,7 @@ def _inverse_log(y: Any, power: Any) -> Any:
 
 
 @elementwise
-def inv_boxcox(y: Any, lmbda: Any) -> Array:
+def inv_boxcox(y: ArrayLike, lmbda: Any) -> Array:
     """Inverse of :func:`boxcox`: ``(1 + lmbda y)^(1 / lmbda)``; ``exp(y)`` for ``lmbda`` 0.
 
     NaN where ``1 + lmbda y`` is negative. Derivatives are accurate for small ``lmbda`` too.
@@ -167,7 +168,7 @@ def inv_boxcox(y: Any, lmbda: Any) -> Array:
 
 
 @elementwise
-def inv_boxcox1p(y: Any, lmbda: Any) -> Array:
+def inv_boxcox1p(y: ArrayLike, lmbda: Any) -> Array:
     """Inverse of :func:`boxcox1p`: ``inv_boxcox(y, lmbda) - 1``, accurate for small ``y``.
 
     Raises:
@@ -189,7 +190,7 @@ def _cosine_less_one(x: Any) -> Any:
 
 
 @elementwise
-def cosm1(x: Any) -> Array:
+def cosm1(x: ArrayLike) -> Array:
     """``cos(x) - 1`` without loss of digits for small ``x``.
 
     Raises:
@@ -214,7 +215,7 @@ def _log_logistic_jvp(primals, tangents):
 
 
 @elementwise
-def log_expit(x: Any) -> Array:
+def log_expit(x: ArrayLike) -> Array:
     """Logarithm of the logistic function, accurate in both tails.
 
     Raises:
@@ -261,7 +262,7 @@ def _quantile_of_log(y: Any) -> Any:
 
 
 @elementwise
-def ndtri_exp(y: Any) -> Array:
+def ndtri_exp(y: ArrayLike) -> Array:
     """Quantile function of the standard normal distribution at ``exp(y)``: the inverse of
     :func:`log_ndtr`.
 
