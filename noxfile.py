@@ -60,7 +60,9 @@ SITE = [
     "pydata-sphinx-theme>=0.16",
     "sphinx-copybutton>=0.5",
     "sphinx-external-toc>=1.0",
+    "sphinx-design>=0.6",
     "griffe>=1.5",
+    "nbformat>=5.10",
 ]
 QUICK = "--quick"
 BETWEEN = ("3.12", "0.12.0.1")
@@ -346,15 +348,23 @@ def full(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation site in ``build/site``, and check that each public name is in it."""
-    install(session, *ALL, also=[*SITE, "pytest>=9"])
+    """Build the documentation site in ``build/site``, with the gallery, and check both.
+
+    The scripts of the gallery run with small sizes; ``-- --full`` runs them with full sizes, which
+    takes minutes. Results are kept in ``build/gallery`` until a script or a wheel changes.
+    """
+    gallery = ["-r", "examples/requirements.txt"]
+    install(session, *ALL, also=[*SITE, *gallery, "pytest>=9"])
     site, sources = BUILD / "site", BUILD / "site-sources"
     shutil.rmtree(sources, ignore_errors=True)
     shutil.copytree(ROOT / "docs", sources)
     session.run("python", "-m", "tools.api_pages", str(sources / "api"), env=TEST_ENV)
+    command = ["python", "-m", "tools.gallery", str(sources / "gallery"), *session.posargs]
+    session.run(*command, env=TEST_ENV)
     command = ["python", "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
     session.run(*command, str(sources), str(site), env=TEST_ENV)
-    session.run("python", "-m", "pytest", "-q", "integration_tests/test_site.py", env=TEST_ENV)
+    tests = ["integration_tests/test_site.py", "integration_tests/test_gallery.py"]
+    session.run("python", "-m", "pytest", "-q", *tests, env=TEST_ENV)
     session.log(f"The first page is {site / 'index.html'}")
 
 

@@ -20,24 +20,26 @@ extensions = [
     "myst_parser",
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_external_toc",
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["conf.py"]
+exclude_patterns = ["conf.py", "_static"]
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Primax"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {
     "navigation_depth": 2,
     "show_nav_level": 1,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
 }
@@ -55,4 +57,5 @@ def setup(app: Sphinx) -> None:
 
 
 def _unlink(app: Sphinx, page: str, source: list[str]) -> None:
-    source[0] = _OUTSIDE.sub(r"\1", source[0])
+    text = source[0].replace("](../examples/gallery)", "](gallery/index.md)")
+    source[0] = _OUTSIDE.sub(r"\1", text)

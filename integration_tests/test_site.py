@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import importlib
 import inspect
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,3 +66,46 @@ def test_signatures_have_no_annotations_and_no_addresses() -> None:
         return x
 
     assert api_pages._signature(f) == "(x, *, y=1.0, z=object)"
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PAGES = ["index", "gallery/index", "learn/from_scratch", "api/primax.numpy"]
+
+
+@pytest.fixture(scope="module")
+def address(names: set[str]) -> Iterator[str]:
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args: object) -> None:
+            pass
+
+    handler = functools.partial(Handler, directory=str(SITE))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def in_browser(url: str, folder: Path) -> tuple[str, list[str]]:
+    """The document of a page after its scripts have run, and the errors of its console."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += ["--disable-background-networking", "--no-first-run", "--enable-logging=stderr"]
+    command += [f"--user-data-dir={folder}", "--virtual-time-budget=10000", url]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    errors = [line for line in process.stderr.splitlines() if ":ERROR:CONSOLE" in line]
+    return process.stdout, errors
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_renders_without_console_errors(page: str, address: str, tmp_path: Path) -> None:
+    document, errors = in_browser(f"{address}/{page}.html", tmp_path)
+    assert errors == []
+    assert "</h1>" in document or "<h1>" in document
+
+
+def test_search_finds_a_function_and_a_page(address: str, tmp_path: Path) -> None:
+    document, errors = in_browser(f"{address}/search.html?q=vmap", tmp_path)
+    assert errors == []
+    assert "api/primax.html#primax.vmap" in document
+    assert "pages matching the search query" in document

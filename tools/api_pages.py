@@ -8,6 +8,7 @@ rather than reStructuredText, which autodoc would expect.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import logging
@@ -84,11 +85,16 @@ def write(folder: Path) -> None:
 
 
 def public(module: ModuleType) -> dict[str, Any]:
-    """The public names of a module and their values, without modules."""
+    """The public names of a module and their values, without modules.
+
+    Names of wheels that are not installed (native kernels, without a C++ compiler) are left out.
+    """
     names = getattr(module, "__all__", None) or [n for n in dir(module) if n[:1] != "_"]
-    pairs = [(n, getattr(module, n)) for n in sorted(set(names), key=str.lower)]
-    skipped = {"annotations", "TYPE_CHECKING"}
-    return {n: v for n, v in pairs if not _is_imported(v) and n not in skipped}
+    pairs = {}
+    for name in sorted({*names} - {"annotations", "TYPE_CHECKING"}, key=str.lower):
+        with contextlib.suppress(ImportError):
+            pairs[name] = getattr(module, name)
+    return {n: v for n, v in pairs.items() if not _is_imported(v)}
 
 
 def _is_imported(value: Any) -> bool:
