@@ -151,7 +151,6 @@ UNREAD: Final[dict[str, str]] = {
     "lax.scan._split_transpose": _HINT,
     "jet.jet._": _PROTOCOL,
     "sharding": _SPARSE,
-    "sparse.sparsify.use_tracer": _HINT,
     "sparse.bcoo_gather.fill_value": _ADAPTER,
     "sparse.bcoo_gather.indices_are_sorted": _HINT,
     "sparse.bcoo_gather.mode": _ADAPTER,

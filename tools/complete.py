@@ -14,7 +14,7 @@ from typing import Final
 
 VARIABLE: Final = "PRIMAX_COMPLETE_TESTS"
 SESSIONS: Final = (
-    "lint", "boundaries", "typecheck", "tests", "vendored", "versions", "ecosystem",
+    "lint", "boundaries", "typecheck", "docs", "tests", "vendored", "versions", "ecosystem",
 )  # fmt: skip
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOG: Final = ROOT / "build" / "full.log"
