@@ -216,8 +216,13 @@ def check(
 
 
 def largest(program: Any) -> int:
-    """The number of elements of the largest array in a jaxpr."""
-    from primax_core.extend import walk
+    """The number of elements of the largest array in a jaxpr, and in expansions of its primitives
+    of sparse formats."""
+    from primax_core.extend import expanded, walk
 
-    sizes = [math.prod(v.aval.shape) for eqn in walk(program) for v in eqn.outvars]
-    return max(sizes, default=0)
+    sizes = [0]
+    for eqn in walk(program):
+        sizes.extend(math.prod(v.aval.shape) for v in eqn.outvars)
+        if eqn.primitive.name.startswith(("bcoo_", "bcsr_", "coo_", "csr_")):
+            sizes.append(largest(expanded(eqn.primitive, [v.aval for v in eqn.invars], eqn.params)))
+    return max(sizes)

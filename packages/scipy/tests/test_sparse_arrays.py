@@ -788,8 +788,7 @@ d3, i3 = np.ones(3, np.float32), np.zeros((3, 2), I32)
         (lambda: sparse.bcoo_extract(mat, d3), ValueError, r"sparr.shape=\(2, 3\) arr.shape=\(3,"),
         (lambda: sparse.empty((2,), n_batch=2), ValueError, "no n_batch=2 batch and n_dense=0"),
         (lambda: sparse.eye(3, n_batch=2, n_dense=1), ValueError, "no n_batch=2 batch"),
-        (lambda: sparse.empty((2,), sparse_format="csr"), NotImplementedError, "only 'bcoo'"),
-        (lambda: sparse.eye(2, sparse_format="bcsr"), NotImplementedError, "format='bcsr'"),
+        (lambda: sparse.empty((2,), sparse_format="csr"), ValueError, "not a matrix with two"),
         (lambda: sparse.eye(2, sparse_format="dok"), ValueError, "'dok' is unknown; use"),
         (
             lambda: sparse.random_bcoo(random.key(0), (2, 2), nse=5),

@@ -2,10 +2,10 @@
 
 ``python -m primax.as_jax program.py arguments`` runs a program, ``python -m primax.as_jax -m
 module`` a module, and ``pytest -p primax.as_jax.pytest`` tests. :func:`install` changes the current
-process: afterwards ``import jax`` and its submodules import Primax. ``%load_ext primax.as_jax`` does
-so in IPython and Jupyter. Other processes are not affected, child processes included, unless
-``PRIMAX_AS_JAX=1`` is in their environment: then each Python process of this installation begins
-with :func:`install`.
+process: afterwards ``import jax`` and its submodules import Primax. In IPython and Jupyter,
+``%load_ext primax.as_jax`` calls it. Other processes are not affected, child processes included,
+unless ``PRIMAX_AS_JAX=1`` is in their environment: then each Python process of this installation
+begins with :func:`install`.
 """
 
 from __future__ import annotations

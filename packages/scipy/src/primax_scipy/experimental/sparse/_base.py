@@ -66,6 +66,29 @@ class JAXSparse(abc.ABC):
         """The transposed array."""
         return self.transpose()
 
+    def to_bcoo(self) -> Any:
+        """The array as a :class:`BCOO`: operations on sparse arrays use this format.
+
+        Raises:
+          NotImplementedError: if the class does not define the conversion.
+        """
+        raise NotImplementedError(
+            f"operations on a {type(self).__name__} need its methods to_bcoo and with_data"
+        )
+
+    def with_data(self, data: Any) -> Any:
+        """An array with other data at the same indices.
+
+        Raises:
+          NotImplementedError: if the class does not define it.
+        """
+        raise NotImplementedError(f"a {type(self).__name__} has no method with_data")
+
+    def stored_like(self, out: Any) -> Any:
+        """A :class:`BCOO` in the format of this array, or unchanged if the format cannot store
+        it."""
+        return out
+
     @abc.abstractmethod
     def todense(self) -> Array:
         """The dense array."""

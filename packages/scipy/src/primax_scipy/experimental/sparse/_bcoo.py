@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,37 +10,60 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import Array
 from primax_core.errors import ConcretizationTypeError
-from primax_core.extend import Tracer, is_operand
+from primax_core.extend import Tracer, typeof
 from primax_core.tree_util import register_pytree_node_class
 
 from . import _coordinates as kernels
-from ._base import JAXSparse
-from ._interpreter import sparsify
+from ._operators import SparseArray
+from ._primitives import SparseInfo, composed
 from ._update_layout import Stored, update_layout
 
-_add = sparsify(pnp.add)
-_subtract = sparsify(pnp.subtract)
-_multiply = sparsify(pnp.multiply)
-_divide = sparsify(pnp.true_divide)
-_power = sparsify(operator.pow)
-_matmul = sparsify(pnp.matmul)
-_equal = sparsify(pnp.equal)
-_not_equal = sparsify(pnp.not_equal)
-_less = sparsify(pnp.less)
-_less_equal = sparsify(pnp.less_equal)
-_greater = sparsify(pnp.greater)
-_greater_equal = sparsify(pnp.greater_equal)
+
+def number_to_store(mat: Any, nse: int | None, n_batch: int, n_dense: int) -> int:
+    """The number of elements to store of a dense array.
+
+    Raises:
+      ConcretizationTypeError: if the array is traced and ``nse`` is ``None``.
+    """
+    if nse is not None:
+        return int(nse)
+    if isinstance(mat, Tracer):
+        raise ConcretizationTypeError(
+            mat, "The number of nonzero elements is unknown: pass it as `nse`."
+        )
+    return int(kernels.most_occupied(mat, n_batch=n_batch, n_dense=n_dense))
 
 
-def _computed(fun: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The result of an operator; ``NotImplemented`` if an operand is not an array."""
-    if all(isinstance(v, JAXSparse) or is_operand(v) for v in (x, y)):
-        return fun(x, y)
-    return NotImplemented
+def _batch_of(indices: Any) -> int:
+    return typeof(indices).ndim - 2
+
+
+@composed("bcoo_todense")
+def bcoo_todense_p(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
+    return kernels.todense(data, indices, shape=spinfo.shape, n_batch=_batch_of(indices))
+
+
+@composed("bcoo_fromdense", multiple_results=True)
+def bcoo_fromdense_p(mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any) -> Any:
+    dtype = np.dtype(index_dtype)
+    return kernels.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=dtype)
+
+
+@composed("bcoo_sort_indices", multiple_results=True)
+def bcoo_sort_indices_p(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
+    return kernels.sorted_by_place(data, indices, shape=spinfo.shape, n_batch=_batch_of(indices))
+
+
+@composed("bcoo_sum_duplicates", multiple_results=True)
+def bcoo_sum_duplicates_p(
+    data: Any, indices: Any, *, spinfo: SparseInfo, nse: int, remove_zeros: bool = True
+) -> Any:
+    static = {"shape": spinfo.shape, "n_batch": _batch_of(indices)}
+    return kernels.sum_duplicates(data, indices, nse=nse, remove_zeros=remove_zeros, **static)
 
 
 @register_pytree_node_class
-class BCOO(JAXSparse):
+class BCOO(SparseArray):
     """A sparse array in batched coordinate format: data, and their indices.
 
     The dimensions are batch, sparse and dense dimensions, in this order. Elements with the same
@@ -107,11 +129,6 @@ class BCOO(JAXSparse):
         return int(self.indices.shape[-2])
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
     def n_batch(self) -> int:
         """The number of batch dimensions."""
         self.check_mapped()
@@ -164,15 +181,24 @@ class BCOO(JAXSparse):
             known.setdefault("unique_indices", self.unique_indices)
         return type(self)((data, indices), shape=self.shape if shape is None else shape, **known)
 
-    def __repr__(self) -> str:
-        name = type(self).__name__
-        try:
-            layout = {"nse": self.nse, "n_batch": self.n_batch, "n_dense": self.n_dense}
-            shown = ", ".join(f"{k}={v}" for k, v in layout.items() if v or k == "nse")
-            text = f"{name}({self.dtype.name}{list(self.shape)}, {shown})"
-        except (AttributeError, IndexError, ValueError):  # a pytree with leaves that are not arrays
-            return f"{name}(data={self.data!r}, indices={self.indices!r}, shape={self.shape})"
-        return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
+    def with_data(self, data: Any) -> BCOO:
+        """An array with other data at the same indices."""
+        return self.like(data)
+
+    def without_flags(self) -> BCOO:
+        """The array without index flags."""
+        return self.like(self.data, self.indices)
+
+    def to_bcoo(self) -> BCOO:
+        """The array itself."""
+        return self
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    def _layout(self) -> dict[str, int]:
+        return {"nse": self.nse, "n_batch": self.n_batch, "n_dense": self.n_dense}
 
     # Conversion
 
@@ -206,14 +232,9 @@ class BCOO(JAXSparse):
                 f"an array of shape {mat.shape} has no n_batch={n_batch} batch and "
                 f"n_dense={n_dense} dense dimensions"
             )
-        if nse is None:
-            if isinstance(mat, Tracer):
-                raise ConcretizationTypeError(
-                    mat, "The number of nonzero elements is unknown: pass it as `nse`."
-                )
-            nse = int(kernels.most_occupied(mat, n_batch=n_batch, n_dense=n_dense))
-        data, indices = kernels.fromdense(
-            mat, nse=int(nse), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
+        nse = number_to_store(mat, nse, n_batch, n_dense)
+        data, indices = bcoo_fromdense_p.bind(
+            mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
         )
         return cls((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
@@ -237,23 +258,16 @@ class BCOO(JAXSparse):
 
     def todense(self) -> Array:
         """The dense array; elements with the same indices are summed."""
-        dense: Array = kernels.todense(
-            self.data, self.indices, shape=self.shape, n_batch=self.n_batch
-        )
+        self.check_mapped()
+        dense: Array = bcoo_todense_p.bind(self.data, self.indices, spinfo=self._info)
         return dense
-
-    def astype(self, *args: Any, **kwargs: Any) -> BCOO:
-        """The array with its elements converted, as by :func:`primax.numpy.astype`."""
-        out: BCOO = sparsify(lambda x: x.astype(*args, **kwargs))(self)
-        return out
 
     # Storage layout
 
     def sort_indices(self) -> BCOO:
         """The array with sorted indices."""
-        data, indices = kernels.sorted_by_place(
-            self.data, self.indices, shape=self.shape, n_batch=self.n_batch
-        )
+        self.check_mapped()
+        data, indices = bcoo_sort_indices_p.bind(self.data, self.indices, spinfo=self._info)
         known = {"indices_sorted": True, "unique_indices": self.unique_indices}
         return self.like(data, indices, **known)
 
@@ -268,15 +282,19 @@ class BCOO(JAXSparse):
         Raises:
           ValueError: if the array is traced and ``nse`` is ``None``.
         """
-        static = {"shape": self.shape, "n_batch": self.n_batch, "remove_zeros": bool(remove_zeros)}
+        removing = {"remove_zeros": bool(remove_zeros)}
         if nse is None:
             if isinstance(self.data, Tracer) or isinstance(self.indices, Tracer):
                 raise ValueError(
                     "sum_duplicates: pass nse, the number of elements to store, under jit, vmap "
                     "and other transformations: the number of unique indices is unknown there"
                 )
-            nse = int(kernels.most_places(self.data, self.indices, **static))
-        data, indices = kernels.sum_duplicates(self.data, self.indices, nse=int(nse), **static)
+            static = {"shape": self.shape, "n_batch": self.n_batch}
+            nse = int(kernels.most_places(self.data, self.indices, **static, **removing))
+        self.check_mapped()
+        data, indices = bcoo_sum_duplicates_p.bind(
+            self.data, self.indices, spinfo=self._info, nse=int(nse), **removing
+        )
         return self.like(data, indices, indices_sorted=True, unique_indices=True)
 
     def update_layout(
@@ -306,100 +324,6 @@ class BCOO(JAXSparse):
         if data is self.data and indices is self.indices:
             return self
         return self.like(data, indices)
-
-    # Array methods
-
-    def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
-        """The array with permuted axes, reversed by default.
-
-        Axes are permuted only among axes of the same kind: batch, sparse or dense.
-        """
-        out: BCOO = sparsify(lambda x: pnp.transpose(x, axes))(self)
-        return out
-
-    def reshape(self, *args: Any, **kwargs: Any) -> BCOO:
-        """The array in another shape, as by ``Array.reshape``."""
-        out: BCOO = sparsify(lambda x: x.reshape(*args, **kwargs))(self)
-        return out
-
-    def sum(self, *args: Any, **kwargs: Any) -> Any:
-        """The sum over axes, a sparse array; over all axes, a dense array."""
-        return sparsify(lambda x: pnp.sum(x, *args, **kwargs))(self)
-
-    def __getitem__(self, item: Any) -> BCOO:
-        out: BCOO = sparsify(lambda x: x[item])(self)
-        return out
-
-    def __iter__(self) -> Iterator[BCOO]:
-        return (self[i] for i in range(len(self)))
-
-    def __neg__(self) -> BCOO:
-        return self.like(-self.data)
-
-    def __pos__(self) -> BCOO:
-        return self
-
-    def __abs__(self) -> BCOO:
-        out: BCOO = sparsify(pnp.abs)(self)
-        return out
-
-    def __add__(self, other: Any) -> Any:
-        return _computed(_add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _computed(_add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _computed(_subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _computed(_subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _computed(_multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _computed(_multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _computed(_divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _computed(_divide, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return _computed(_matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return _computed(_matmul, other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        try:
-            exponent = operator.index(other)
-        except TypeError:
-            return _computed(_power, self, other)
-        return sparsify(lambda x: x**exponent)(self)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _computed(_power, other, self)
-
-    def __eq__(self, other: Any) -> Any:
-        return _computed(_equal, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _computed(_not_equal, self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return _computed(_less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _computed(_less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _computed(_greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _computed(_greater_equal, self, other)
 
 
 def _check(x: BCOO) -> None:

@@ -17,13 +17,12 @@ from primax_core.extend import Jaxpr, jit_p
 from primax_core.extend.runtime import register_cache
 
 from ._bcoo import BCOO
-from ._interpreter import evaluate, sparse_rule
+from ._interpreter import any_format, evaluate, is_sparse, sparse_rule
+from ._operators import SparseArray
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
-    return [
-        x.like(x.data, x.indices) if isinstance(x, BCOO) else x for x in values
-    ]  # fmt: skip
+    return [x.without_flags() if isinstance(x, SparseArray) else x for x in values]
 
 
 @functools.lru_cache(maxsize=512)
@@ -39,18 +38,29 @@ register_cache(_compiled.cache_clear)
 
 
 @jit_p.rule(sparse_rule)
+@any_format
 def _sparse_jit(*values: Any, jaxpr: Jaxpr, name: str, **_: Any) -> list[Any]:
     return _compiled(jaxpr, name)(*values)
 
 
 @lax.cond_p.rule(sparse_rule)
+@any_format
 def _sparse_cond(index: Any, *values: Any, branches: Sequence[Jaxpr]) -> list[Any]:
     runs = [lambda *vs, b=branch: _plain(evaluate(b, vs)) for branch in branches]
     out: list[Any] = lax.switch(lax.convert_element_type(index, np.int32), runs, *_plain(values))
     return out
 
 
+def _batched(x: Any) -> Any:
+    """The array with at least one batch dimension."""
+    if getattr(x, "n_batch", 0):
+        return x
+    bcoo: BCOO = x.to_bcoo()
+    return bcoo.update_layout(n_batch=1)
+
+
 @lax.scan_p.rule(sparse_rule)
+@any_format
 def _sparse_scan(
     *values: Any,
     jaxpr: Jaxpr,
@@ -63,7 +73,7 @@ def _sparse_scan(
     consts, rest = values[:num_consts], _plain(values[num_consts:])
     carry, xs = rest[:num_carry], rest[num_carry:]
     # The body gets one batch element of a sparse array per iteration.
-    xs = [x.update_layout(n_batch=max(x.n_batch, 1)) if isinstance(x, BCOO) else x for x in xs]
+    xs = [_batched(x) if is_sparse(x) else x for x in xs]
 
     def body(carry: Any, xs: Any) -> tuple[Any, Any]:
         outs = _plain(evaluate(jaxpr, [*consts, *carry, *xs]))
@@ -74,6 +84,7 @@ def _sparse_scan(
 
 
 @lax.while_p.rule(sparse_rule)
+@any_format
 def _sparse_while(
     *values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
 ) -> list[Any]:

@@ -216,6 +216,18 @@ def _firsts(group: Any) -> Any:
     return pnp.concatenate([first, group[1:] != group[:-1]])
 
 
+@compiled("shape", "n_batch")
+def first_places(indices: Any, *, shape: tuple[int, ...], n_batch: int) -> Any:
+    """Mask of the elements whose indices do not occur before."""
+    sparse = shape[n_batch : n_batch + typeof(indices).shape[-1]]
+
+    def one(indices: Any) -> Any:
+        order, _, group = grouped(indices, sparse)
+        return pnp.zeros(typeof(group).shape, np.bool_).at[order].set(_firsts(group))
+
+    return mapped(one, n_batch)(indices)
+
+
 def summed(
     data: Any, indices: Any, shape: tuple[int, ...], nse: int, remove_zeros: bool = False
 ) -> tuple[Any, Any]:

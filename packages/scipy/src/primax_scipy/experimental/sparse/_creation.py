@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import primax_numpy as pnp
 from primax_core import Array, dtypes, vmap
+from primax_core.extend import typeof
 from primax_numpy import random
 
 from . import _coordinates as kernels
 from ._bcoo import BCOO
+from ._bcsr import BCSR
+from ._matrices import COO, CSC, CSR
+from ._primitives import composed
 from ._structure import require_bcoo, without_duplicates
 
 
@@ -61,6 +65,16 @@ def bcoo_update_layout(
     return mat.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
 
+@composed("bcoo_extract")
+def bcoo_extract_p(indices: Any, arr: Any, *, assume_unique: bool = True) -> Any:
+    n_batch = typeof(indices).ndim - 2
+    data = kernels.extract(indices, arr, n_batch=n_batch)
+    if assume_unique:
+        return data
+    firsts = kernels.first_places(indices, shape=typeof(arr).shape, n_batch=n_batch)
+    return kernels.masked(data, firsts)
+
+
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of a dense array at the indices of a sparse one.
 
@@ -77,17 +91,33 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
         raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} arr.shape={arr.shape}")
     if not (sparr.unique_indices or assume_unique):
         sparr = without_duplicates(sparr)
-    return sparr.like(kernels.extract(sparr.indices, arr, n_batch=sparr.n_batch))
+    return sparr.like(bcoo_extract_p.bind(sparr.indices, arr, assume_unique=True))
 
 
-_MISSING = ("bcsr", "coo", "csr", "csc")
+_FORMATS: Final = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 
 
-def _check_format(sparse_format: str) -> None:
-    if sparse_format in _MISSING:
-        raise NotImplementedError(f"sparse_format={sparse_format!r}: only 'bcoo' is implemented")
-    if sparse_format != "bcoo":
-        raise ValueError(f"sparse_format={sparse_format!r} is unknown; use 'bcoo'")
+def _format(sparse_format: str, n_batch: int, n_dense: int) -> Any:
+    """The class of a format.
+
+    Raises:
+      ValueError: if it is unknown, or has no batch and dense dimensions.
+    """
+    cls = _FORMATS.get(sparse_format)
+    if cls is None:
+        raise ValueError(
+            f"sparse_format={sparse_format!r} is unknown; use one of {', '.join(_FORMATS)}"
+        )
+    if cls not in (BCOO, BCSR) and (n_batch or n_dense):
+        raise ValueError(
+            f"sparse_format={sparse_format!r} has no batch or dense dimensions, got "
+            f"n_batch={n_batch} and n_dense={n_dense}; use 'bcoo' or 'bcsr'"
+        )
+    return cls
+
+
+def _in_format(mat: BCOO, cls: Any) -> Any:
+    return mat if cls is BCOO else cls.from_bcoo(mat)
 
 
 def _layout(shape: tuple[int, ...], n_batch: int, n_dense: int) -> tuple[Any, Any, Any]:
@@ -109,18 +139,28 @@ def empty(
     n_batch: int = 0,
     n_dense: int = 0,
     nse: int = 0,
-) -> BCOO:
+) -> Any:
     """A sparse array of zeros.
 
     Args:
+      shape, dtype: the shape and the dtype of the array; ``float32`` by default.
+      sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
+      n_batch, n_dense: the numbers of batch and dense dimensions, for the first two formats.
       nse: the number of stored elements, all of which are padding.
+
+    Raises:
+      ValueError: if the format is unknown, or cannot store such an array.
+
+    >>> empty((2, 3), sparse_format="csr")
+    CSR(float32[2, 3], nse=0)
     """
-    _check_format(sparse_format)
+    cls = _format(sparse_format, n_batch, n_dense)
     shape = tuple(map(operator.index, shape))
     batch, sparse, dense = _layout(shape, n_batch, n_dense)
     indices = np.broadcast_to(np.array(sparse, index_dtype), (*batch, nse, len(sparse)))
     data = pnp.zeros((*batch, nse, *dense), dtype)
-    return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
+    known = {"indices_sorted": True, "unique_indices": True}
+    return _in_format(BCOO((data, indices), shape=shape, **known), cls)
 
 
 def eye(
@@ -133,14 +173,25 @@ def eye(
     *,
     n_batch: int = 0,
     n_dense: int = 0,
-) -> BCOO:
+) -> Any:
     """A sparse matrix with ones on a diagonal.
 
     Args:
       N, M: the numbers of rows and columns; ``M`` is ``N`` by default.
       k: the offset of the diagonal: above the main one, or below for negative numbers.
+      dtype, index_dtype: the dtypes of the elements and of the indices.
+      sparse_format, n_batch, n_dense: as for :func:`empty`.
+
+    Raises:
+      ValueError: if the format is unknown, or cannot store such an array.
+
+    >>> eye(3, sparse_format="csc")
+    CSC(float32[3, 3], nse=3)
     """
-    _check_format(sparse_format)
+    cls = _format(sparse_format, n_batch, n_dense)
+    if cls is not BCOO:
+        mat = eye(N, M, k, dtype, index_dtype, n_batch=n_batch, n_dense=n_dense)
+        return cls.from_bcoo(mat)
     N, M, k = operator.index(N), operator.index(N if M is None else M), operator.index(k)
     batch, _, dense = _layout((N, M), n_batch, n_dense)
     rows = np.arange(max(-k, 0), max(min(N, M - k), max(-k, 0)))

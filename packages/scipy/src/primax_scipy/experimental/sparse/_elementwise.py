@@ -10,17 +10,19 @@ import primax_numpy as pnp
 from primax_core import lax
 from primax_core.ad_checkpoint import name_p
 from primax_core.extend import (
+    Jaxpr,
     Primitive,
     add_any_p,
     custom_jvp_call_p,
     dtypes,
+    eval_jaxpr,
     known_primitives,
     typeof,
 )
 
 from . import _coordinates as kernels
 from ._bcoo import BCOO
-from ._interpreter import DENSE, evaluate, sparse_rule, type_of
+from ._interpreter import DENSE, evaluate, evaluates_whole_jaxprs, sparse_rule, type_of
 from ._products import at_places, bcoo_multiply_dense, bcoo_multiply_sparse
 from ._structure import bcoo_broadcast_in_dim, in_one_layout, without_duplicates
 from ._unary_calls import maps_zero_to_zero, with_shape
@@ -71,6 +73,18 @@ def _sparse_custom_jvp_call(*values: Any, call_jaxpr: Any, **params: Any) -> lis
     jaxpr = with_shape(call_jaxpr, typeof(x.data).shape)
     (data,) = custom_jvp_call_p.bind(x.data, call_jaxpr=jaxpr, **params)
     return [x.like(data)]
+
+
+@evaluates_whole_jaxprs
+def _elementwise_jaxpr(jaxpr: Jaxpr, x: Any) -> Any:
+    """The result of a composition of elementwise operations, such as ``sign``, that maps zero to
+    zero."""
+    if not maps_zero_to_zero(jaxpr):
+        return None
+    plain = x.to_bcoo()
+    mat = without_duplicates(plain)
+    (data,) = eval_jaxpr(with_shape(jaxpr, typeof(mat.data).shape), [mat.data])
+    return x.with_data(data) if mat is plain else x.stored_like(mat.like(data))
 
 
 @lax.convert_element_type_p.rule(sparse_rule)

@@ -28,12 +28,12 @@ class _ByData:
         self.named = [n % len(args) for n in named]
         chosen = [args[n] for n in self.named]
         self.leaves, self.tree = tree_flatten(chosen, is_leaf=is_sparse)
-        self.arrays = [x.data if isinstance(x, BCOO) else x for x in self.leaves]
+        self.arrays = [x.data if is_sparse(x) else x for x in self.leaves]
         self.every = tuple(range(len(self.arrays)))
         self.results: Any = None
 
     def __call__(self, *arrays: Any) -> Any:
-        parts = [x.like(a) if isinstance(x, BCOO) else a for x, a in zip(self.leaves, arrays)]
+        parts = [x.with_data(a) if is_sparse(x) else a for x, a in zip(self.leaves, arrays)]
         for n, x in zip(self.named, tree_unflatten(self.tree, parts)):
             self.args[n] = x
         out = self.fun(*self.args, **self.kwargs)
@@ -42,9 +42,7 @@ class _ByData:
 
     def together(self, gradients: Sequence[Any]) -> Any:
         """Derivatives with respect to arrays, as derivatives with respect to the arguments."""
-        derivatives = [
-            _like(x, s) if isinstance(x, BCOO) else s for x, s in zip(self.leaves, gradients)
-        ]
+        derivatives = [_like(x, s) if is_sparse(x) else s for x, s in zip(self.leaves, gradients)]
         gradients_tree = tree_unflatten(self.tree, derivatives)
         return gradients_tree[0] if self.single else tuple(gradients_tree)
 
@@ -54,13 +52,14 @@ class _ByData:
         return tree_unflatten(self.results, [self.together(s) for s in per_result])
 
 
-def _like(x: BCOO, gradient: Any) -> BCOO:
+def _like(x: Any, gradient: Any) -> Any:
     outer = gradient.shape[: gradient.ndim - x.data.ndim]
     if not outer:
-        return x.like(gradient)
+        return x.with_data(gradient)
+    form, x = x, x.to_bcoo()
     indices = pnp.broadcast_to(x.indices, (*outer, *x.indices.shape))
     known = {"indices_sorted": x.indices_sorted, "unique_indices": x.unique_indices}
-    return BCOO((gradient, indices), shape=(*outer, *x.shape), **known)
+    return form.stored_like(BCOO((gradient, indices), shape=(*outer, *x.shape), **known))
 
 
 def value_and_grad(
@@ -70,7 +69,7 @@ def value_and_grad(
 
     Args:
       argnums: the positional arguments to differentiate with respect to: pytrees of arrays and
-        :class:`BCOO`.
+        sparse arrays.
       has_aux: the function returns a pair, the second part of which is auxiliary data.
       kwargs: further options of :func:`primax.value_and_grad`.
 

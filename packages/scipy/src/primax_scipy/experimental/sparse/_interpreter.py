@@ -1,12 +1,12 @@
 """Interpreter that evaluates jaxprs of array functions on sparse arrays.
 
 The interpreter is independent of formats. Rules of the kind :data:`sparse_rule` implement the
-primitives (``_elementwise``, ``_structure_rules``, ``_control``).
+primitives (``_elementwise``, ``_structure_rules``, ``_control``) for :class:`BCOO`. Arrays of other
+formats are converted, and the results are converted back if their format can store them.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,15 +16,14 @@ from primax_core.extend import (
     MissingRule,
     Primitive,
     RuleKind,
+    RuleState,
     ShapedArray,
     abstract,
     expand,
     expanded,
     interpret,
-    stage,
     typeof,
 )
-from primax_core.tree_util import tree_flatten, tree_unflatten
 
 from ._base import JAXSparse
 
@@ -49,63 +48,66 @@ def type_of(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, x.dtype) if isinstance(x, JAXSparse) else typeof(x)
 
 
-def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """A version of ``f`` that accepts sparse arrays.
+_whole_rules: list[Callable[[Jaxpr, Any], Any]] = []
 
-    Args:
-      f: a function of pytrees of arrays.
-      use_tracer: accepted for compatibility; in either case ``f`` is traced once and its jaxpr is
-        interpreted on sparse arrays.
 
-    Returns:
-      A function that accepts :class:`BCOO` instead of any array. The format of a result depends on
-      its operation: products of sparse arrays with scalars are sparse, those with matrices are
-      dense.
+def evaluates_whole_jaxprs(rule: Callable[[Jaxpr, Any], Any]) -> Callable[[Jaxpr, Any], Any]:
+    """Register a function ``(jaxpr, sparse array) -> result`` for jaxprs of one sparse array that
+    contain primitives without sparse rules; it returns ``None`` if it does not apply."""
+    _whole_rules.append(rule)
+    return rule
 
-    Raises:
-      NotImplementedError: for operations whose results would not be sparse, such as ``exp``, and
-        for those without a rule. The message contains the name of the operation.
 
-    The function consists of operations on the stored arrays: it can be compiled, mapped over batch
-      dimensions, and differentiated (see :func:`grad`). ``f`` may call compiled functions, loops
-      and conditionals, and :func:`todense`.
-
-    >>> import primax_numpy as pnp
-    >>> from primax_scipy.experimental.sparse import BCOO
-    >>> a = BCOO.fromdense(pnp.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]]))
-    >>> sparsify(lambda a, v: pnp.sum(2 * a.T, 1) + a.T @ v)(a, pnp.ones(2))
-    Array([6., 3., 9.], dtype=float32)
-    """
-
-    @functools.wraps(f)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        values, tree = tree_flatten((args, kwargs), is_leaf=is_sparse)
-        out_tree = []
-
-        def flat(*xs: Any) -> list[Any]:
-            args, kwargs = tree_unflatten(tree, xs)
-            outs, structure = tree_flatten(f(*args, **kwargs))
-            out_tree.append(structure)
-            return outs
-
-        jaxpr = stage(flat, [type_of(x) for x in values], getattr(f, "__name__", "f"))
-        return tree_unflatten(out_tree[0], evaluate(jaxpr, values))
-
-    return wrapped
+def _lacks_rules(jaxpr: Jaxpr) -> bool:
+    key = "sparse: lacks rules"
+    if key not in jaxpr.cache:
+        states = [eqn.primitive.state_of(sparse_rule) for eqn in jaxpr.eqns]
+        jaxpr.cache[key] = any(state is not RuleState.PRESENT for state in states)
+    return bool(jaxpr.cache[key])
 
 
 def evaluate(jaxpr: Jaxpr, values: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr on dense and sparse arrays."""
+    if len(values) == 1 and is_sparse(values[0]) and _lacks_rules(jaxpr):
+        for rule in _whole_rules:
+            out = rule(jaxpr, values[0])
+            if out is not None:
+                return [out]
     return interpret(jaxpr, values, _step)
 
 
 def _step(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
-    prim = eqn.primitive
-    if any(map(is_sparse, values)):
-        out = prim.require(sparse_rule, "sparse arrays")(*values, **eqn.params)
-    else:
-        out = prim.bind(*values, **eqn.params)
-    return list(out) if prim.multiple_results else [out]
+    return applied(eqn.primitive, values, eqn.params)
+
+
+def applied(prim: Primitive, values: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The results of a primitive for dense and sparse arrays."""
+    if not any(map(is_sparse, values)):
+        out = prim.bind(*values, **params)
+        return list(out) if prim.multiple_results else [out]
+    rule = prim.require(sparse_rule, "sparse arrays")
+    if getattr(rule, "any_format", False):
+        out = rule(*values, **params)
+        return list(out) if prim.multiple_results else [out]
+    converted = [x.to_bcoo() if isinstance(x, JAXSparse) else x for x in values]
+    out = rule(*converted, **params)
+    outs = list(out) if prim.multiple_results else [out]
+    operands = [(x, y) for x, y in zip(values, converted) if isinstance(x, JAXSparse)]
+    return [_restored(out, operands) if is_sparse(out) else out for out in outs]
+
+
+def _restored(out: Any, operands: Sequence[tuple[Any, Any]]) -> Any:
+    """A BCOO result in the format of the first sparse operand."""
+    for original, converted in operands:
+        if out.indices is converted.indices and out.shape == original.shape:
+            return original.with_data(out.data)
+    return operands[0][0].stored_like(out)
+
+
+def any_format(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a rule that receives sparse arrays of all formats; others receive :class:`BCOO`."""
+    rule.any_format = True  # type: ignore[attr-defined]
+    return rule
 
 
 @sparse_rule.falls_back
@@ -121,7 +123,7 @@ def _fallback(prim: Primitive) -> Callable[..., Any] | None:
         outs = evaluate(jaxpr, values)
         return outs if prim.multiple_results else outs[0]
 
-    return rule
+    return any_format(rule)
 
 
 todense_p: Primitive = Primitive("todense")
@@ -138,6 +140,7 @@ def _todense_expand(x: Any) -> Any:
 
 
 @todense_p.rule(sparse_rule)
+@any_format
 def _sparse_todense(x: Any) -> Any:
     return x.todense()
 

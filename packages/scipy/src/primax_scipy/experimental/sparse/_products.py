@@ -18,6 +18,7 @@ from primax_numpy.declaring import compiled
 from . import _coordinates as kernels
 from ._bcoo import BCOO
 from ._coordinates import chosen, gathered, grouped, inside, mapped, masked, normal, spread, sums_at
+from ._primitives import SparseInfo, composed
 from ._structure import bcoo_broadcast_in_dim, in_one_layout, require_bcoo
 
 Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -128,7 +129,8 @@ def _multiply_sparse(
 # Contractions
 
 
-def _canonical(dimension_numbers: Any) -> Dimensions:
+def canonical_dimensions(dimension_numbers: Any) -> Dimensions:
+    """Dimension numbers as tuples of integers."""
     (lc, rc), (lb, rb) = dimension_numbers
     ints = lambda axes: tuple(map(int, axes))
     return (ints(lc), ints(rc)), (ints(lb), ints(rb))
@@ -151,6 +153,15 @@ def _result_shape(lhs: Any, rhs: Any, dimension_numbers: Dimensions) -> tuple[in
     free = lambda x, used: tuple(n for d, n in enumerate(x.shape) if d not in used)
     batch = tuple(lhs.shape[d] for d in lb)
     return (*batch, *free(lhs, (*lc, *lb)), *free(rhs, (*rc, *rb)))
+
+
+def require_matching(lhs: Any, rhs: Any, dimension_numbers: Dimensions) -> None:
+    """Check the shapes of a product.
+
+    Raises:
+      TypeError: if they do not match.
+    """
+    _result_shape(lhs, rhs, dimension_numbers)
 
 
 def bcoo_dot_general(
@@ -177,7 +188,7 @@ def bcoo_dot_general(
       TypeError: if shapes do not match.
     """
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
-    dims = _canonical(dimension_numbers)
+    dims = canonical_dimensions(dimension_numbers)
     if out_sharding is not None:
         return with_out_sharding(
             bcoo_dot_general, out_sharding, lhs, rhs, dimension_numbers=dims, **options
@@ -193,8 +204,13 @@ def bcoo_dot_general(
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _product_of_sparse(lhs, rhs, dims, preferred_element_type)
     if isinstance(lhs, BCOO):
-        return _dot(lhs.data, lhs.indices, rhs, shape=lhs.shape, dims=dims, **options)
-    out = _dot(rhs.data, rhs.indices, lhs, shape=rhs.shape, dims=((rc, lc), (rb, lb)), **options)
+        return bcoo_dot_general_p.bind(
+            lhs.data, lhs.indices, rhs, lhs_spinfo=lhs._info, dimension_numbers=dims, **options
+        )
+    dims = ((rc, lc), (rb, lb))
+    out = bcoo_dot_general_p.bind(
+        rhs.data, rhs.indices, lhs, lhs_spinfo=rhs._info, dimension_numbers=dims, **options
+    )
     # Here the free axes of the sparse operand come first.
     n_batch, n_right = len(lb), rhs.ndim - len(rc) - len(rb)
     return pnp.moveaxis(
@@ -202,8 +218,19 @@ def bcoo_dot_general(
     )
 
 
+@composed("bcoo_dot_general")
+def bcoo_dot_general_p(
+    data: Any, indices: Any, rhs: Any, *, dimension_numbers: Dimensions, lhs_spinfo: SparseInfo,
+    precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    return dot_kernel(
+        data, indices, rhs, shape=lhs_spinfo.shape, dims=dimension_numbers, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
 @compiled("shape", "dims", "precision", "preferred_element_type")
-def _dot(
+def dot_kernel(
     data: Any,
     indices: Any,
     other: Any,
@@ -344,10 +371,22 @@ def _product_of_sparse(lhs: BCOO, rhs: BCOO, dims: Dimensions, dtype: Any) -> BC
     while together and alone < lhs.n_batch and alone not in dims[0][0]:
         alone += 1
     lhs, rhs = lhs.update_layout(n_batch=alone), rhs.update_layout(n_batch=nb if together else 0)
-    data, indices = _dot_sparse(
-        lhs.data, lhs.indices, rhs.data, rhs.indices, shapes=(lhs.shape, rhs.shape), dims=dims
-    )
+    data, indices = bcoo_spdot_general_p.bind(
+        lhs.data, lhs.indices, rhs.data, rhs.indices, lhs_spinfo=lhs._info, rhs_spinfo=rhs._info,
+        dimension_numbers=dims,
+    )  # fmt: skip
     return lhs.like(data, indices, shape)
+
+
+@composed("bcoo_spdot_general", multiple_results=True)
+def bcoo_spdot_general_p(
+    data: Any, indices: Any, data2: Any, indices2: Any, *, lhs_spinfo: SparseInfo,
+    rhs_spinfo: SparseInfo, dimension_numbers: Dimensions, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    if preferred_element_type is not None:
+        data, data2 = (lax.convert_element_type(x, preferred_element_type) for x in (data, data2))
+    shapes = lhs_spinfo.shape, rhs_spinfo.shape
+    return _dot_sparse(data, indices, data2, indices2, shapes=shapes, dims=dimension_numbers)
 
 
 @compiled("shapes", "dims")
@@ -411,15 +450,22 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
       The ``data`` of that array.
     """
     A, B, indices = map(pnp.asarray, (A, B, indices))
-    dims = _canonical(dimension_numbers)
-    shape = _result_shape(A, B, dims)
-    nb, ns = indices.ndim - 2, indices.shape[-1]
+    dims = canonical_dimensions(dimension_numbers)
+    _result_shape(A, B, dims)
+    out: Array = bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=dims)
+    return out
+
+
+@composed("bcoo_dot_general_sampled")
+def bcoo_dot_general_sampled_p(
+    A: Any, B: Any, indices: Any, *, dimension_numbers: Dimensions
+) -> Any:
+    shape = _result_shape(typeof(A), typeof(B), dimension_numbers)
+    nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
     if nb or ns != len(shape):
-        product = lax.dot_general(A, B, dims)
-        out: Array = kernels.extract(indices, product, n_batch=nb)
-        return out
-    sampled: Array = _dot_at(A, B, indices, dims=dims, shape=shape)
-    return sampled
+        product = lax.dot_general(A, B, dimension_numbers)
+        return kernels.extract(indices, product, n_batch=nb)
+    return _dot_at(A, B, indices, dims=dimension_numbers, shape=shape)
 
 
 @compiled("dims", "shape")

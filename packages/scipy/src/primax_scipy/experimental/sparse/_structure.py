@@ -17,6 +17,7 @@ from primax_numpy.declaring import axes_of, compiled
 
 from ._bcoo import BCOO
 from ._coordinates import chosen, fitted, inside, mapped, masked, normal, wide_enough
+from ._primitives import SparseInfo, composed
 
 
 def require_bcoo(name: str, *args: Any) -> None:
@@ -55,6 +56,20 @@ def _check_permutation(permutation: tuple[int, ...], mat: BCOO) -> None:
         start += count
 
 
+@composed("bcoo_transpose", multiple_results=True)
+def bcoo_transpose_p(
+    data: Any, indices: Any, *, permutation: tuple[int, ...], spinfo: SparseInfo
+) -> Any:
+    nb, ns = typeof(indices).ndim - 2, typeof(indices).shape[-1]
+    batch = permutation[:nb]
+    dense = [axis - ns + 1 for axis in permutation[nb + ns :]]
+    sparse = [axis - nb for axis in permutation[nb : nb + ns]]
+    return (
+        lax.transpose(data, (*batch, nb, *dense)),
+        chosen(lax.transpose(indices, (*batch, nb, nb + 1)), sparse),
+    )
+
+
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with permuted axes.
 
@@ -73,15 +88,15 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
         return mat
     _check_permutation(permutation, mat)
     nb, ns = mat.n_batch, mat.n_sparse
-    batch = permutation[:nb]
-    dense = [axis - ns + 1 for axis in permutation[nb + ns :]]
-    sparse = [axis - nb for axis in permutation[nb : nb + ns]]
+    data, indices = bcoo_transpose_p.bind(
+        mat.data, mat.indices, permutation=permutation, spinfo=mat._info
+    )
     return mat.like(
-        lax.transpose(mat.data, (*batch, nb, *dense)),
-        chosen(lax.transpose(mat.indices, (*batch, nb, nb + 1)), sparse),
+        data,
+        indices,
         [mat.shape[axis] for axis in permutation],
         unique_indices=mat.unique_indices,
-        indices_sorted=mat.indices_sorted and sparse == list(range(ns)),
+        indices_sorted=mat.indices_sorted and permutation[nb : nb + ns] == (*range(nb, nb + ns),),
     )
 
 

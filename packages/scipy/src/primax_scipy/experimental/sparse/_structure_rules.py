@@ -10,7 +10,9 @@ import numpy as np
 from primax_core import lax
 
 from ._bcoo import BCOO
-from ._interpreter import DENSE, sparse_rule
+from ._interpreter import DENSE, any_format, is_sparse, sparse_rule
+from ._matrices import SparseMatrix
+from ._operators import SparseArray
 from ._products import bcoo_dot_general
 from ._structure import (
     bcoo_broadcast_in_dim,
@@ -28,8 +30,11 @@ from ._structure import (
 
 
 @lax.transpose_p.rule(sparse_rule)
-def _sparse_transpose(x: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    return bcoo_transpose(x, permutation=permutation)
+@any_format
+def _sparse_transpose(x: Any, *, permutation: Sequence[int]) -> Any:
+    if isinstance(x, SparseMatrix):
+        return x.transpose(permutation)
+    return x.stored_like(bcoo_transpose(x.to_bcoo(), permutation=permutation))
 
 
 @lax.reshape_p.rule(sparse_rule)
@@ -107,13 +112,15 @@ def _sparse_reduce_sum(x: BCOO, *, axes: Sequence[int], **_: Any) -> Any:
 
 
 @lax.dot_general_p.rule(sparse_rule)
+@any_format
 def _sparse_dot_general(
     x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any, **_: Any
 ) -> Any:
-    return bcoo_dot_general(
-        x,
-        y,
-        dimension_numbers=dimension_numbers,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
+    if isinstance(x, SparseArray) and not is_sparse(y):
+        out = x.dot_dense(y, dimension_numbers, **options)
+        if out is not NotImplemented:
+            return out
+    plain = [a.to_bcoo() if is_sparse(a) else a for a in (x, y)]
+    out = bcoo_dot_general(*plain, dimension_numbers=dimension_numbers, **options)
+    return x.stored_like(out) if is_sparse(out) else out

@@ -14,6 +14,7 @@ from primax_core import lax, tree
 from primax_core.extend import dtypes, is_operand, typeof
 from primax_numpy.declaring import as_inexact, is_complex
 
+from ._operators import is_matrix, square_operator
 from ._vectors import (
     Operator,
     chosen,
@@ -37,6 +38,9 @@ def _as_operator(a: Any) -> Operator:
     """
     if callable(a):
         return a
+    if is_matrix(a) and not is_operand(a):
+        a = square_operator("a solver", a)
+        return a.matvec
     if not is_operand(a) or not typeof(a).shape:
         raise TypeError(f"linear operator must be either a function or ndarray: {a}")
     shape = typeof(a).shape
@@ -175,7 +179,8 @@ def cg(
     ``A``.
 
     Args:
-      A: a matrix ``[n, n]``, or a function that computes the product with a matrix.
+      A: a matrix ``[n, n]``, dense or sparse, a :class:`LinearOperator`, or a function that
+        computes the product with a matrix.
       b: an array, or a pytree of arrays for a function ``A`` of such pytrees.
       x0: the initial guess, zeros by default.
       tol, atol: the tolerance of the residual norm: ``max(tol * |b|, atol)``.
