@@ -42,7 +42,10 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1, x2: arrays or numbers whose shapes broadcast; integers are converted to floats.
 
     Returns:
-      An array of the common shape.
+      A float array of the common shape; complex if an operand is.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     The derivatives are ``1 / x2`` and ``-x1 / x2**2``. Division by 0 gives infinities, and NaN for
     0 / 0.
@@ -54,7 +57,22 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 / x2``; integers become floats."""
+    """``x1 / x2`` elementwise; integers become floats. An alias of :func:`divide`.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      A float array of the common shape; complex if an operand is.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    Division by 0 gives infinities, and NaN for 0 / 0.
+
+    >>> true_divide(np.array([1, 2], np.int32), 4)
+    Array([0.25, 0.5 ], dtype=float32)
+    """
     return operate("true_divide", operator.truediv, x1, x2)
 
 
@@ -65,7 +83,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1, x2: arrays or numbers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
 
     Raises:
       TypeError: for complex numbers.
@@ -79,10 +97,21 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``.
 
-    NaN for floats modulo 0, and 0 for integers modulo 0.
+    The result is NaN for floats modulo 0, and 0 for integers modulo 0.
 
-    >>> remainder(-7, 3), remainder(7, -3)
-    (Array(2, dtype=int32, weak_type=True), Array(-2, dtype=int32, weak_type=True))
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The derivative with respect to ``x1`` is 1.
+
+    >>> remainder(np.array([7, -7], np.int32), 3)
+    Array([1, 2], dtype=int32)
     """
     return operate("remainder", operator.mod, x1, x2)
 
@@ -90,11 +119,16 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """``x1 % x2``: the remainder of :func:`floor_divide`, with the sign of ``x2``.
 
+    The result is NaN for floats modulo 0, and 0 for integers modulo 0.
+
     Args:
       x1, x2: arrays or numbers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> mod(np.array([7, -7], np.int32), 3)
     Array([1, 2], dtype=int32)
@@ -114,6 +148,9 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     Returns:
       Two arrays of the common shape.
 
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
     >>> divmod(np.array([7, -7], np.int32), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
@@ -128,10 +165,19 @@ def _no_bool(dtype: Any, weak_type: bool) -> tuple[Any, bool]:
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Remainder of division rounded toward zero, with the sign of ``x1``.
 
-    NaN for floats modulo 0, and 0 for integers modulo 0.
+    The result is NaN for floats modulo 0, and 0 for integers modulo 0.
 
-    >>> fmod(-7, 3), fmod(7, -3)
-    (Array(-1, dtype=int32, weak_type=True), Array(1, dtype=int32, weak_type=True))
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    >>> fmod(np.array([7, -7], np.int32), 3)
+    Array([ 1, -1], dtype=int32)
     """
     x, y = pair("fmod", x1, x2, _no_bool)
     if dtypes.issubdtype(typeof(x).dtype, np.integer):
@@ -143,19 +189,46 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 ** x2``.
+    """``x1 ** x2`` elementwise.
 
-    Integer bases with integer exponents give integers, which wrap on overflow. A concrete integer
-    exponent must not be negative.
+    Integer bases with integer exponents give integers, which wrap on overflow.
+
+    Args:
+      x1: bases.
+      x2: exponents, whose shape broadcasts with that of ``x1``.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
 
     Raises:
       TypeError: if an integer is raised to a negative Python number.
+
+    The derivatives are ``x2 * x1**(x2 - 1)`` and ``log(x1) * x1**x2``.
+
+    >>> power(np.array([2, 3], np.int32), 2)
+    Array([4, 9], dtype=int32)
+    >>> power(np.float32(4), 0.5)
+    Array(2., dtype=float32)
     """
     return operate("power", operator.pow, x1, x2)
 
 
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """``x1 ** x2``; an alias of :func:`power`."""
+    """``x1 ** x2`` elementwise; an alias of :func:`power`.
+
+    Args:
+      x1: bases.
+      x2: exponents, whose shape broadcasts with that of ``x1``.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an integer is raised to a negative Python number.
+
+    >>> pow(np.array([2, 3], np.int32), 2)
+    Array([4, 9], dtype=int32)
+    """
     return operate("pow", operator.pow, x1, x2)
 
 
@@ -167,7 +240,10 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      A float array of the common shape; complex if an operand is.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     The derivatives are those of :func:`power`.
 
@@ -185,7 +261,10 @@ def square(x: ArrayLike, /) -> Array:
       x: an array or a number of real or complex dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``2 * x``.
 
@@ -205,7 +284,10 @@ def reciprocal(x: ArrayLike, /) -> Array:
       x: an array or a number of real or complex dtype; integers are converted to floats.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``-1 / x**2``. The reciprocal of 0 is infinite.
 
@@ -229,7 +311,10 @@ def abs(x: ArrayLike, /) -> Array:
       x: an array or a number of real or complex dtype, or of integers.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, of its dtype; the real dtype for complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> abs(np.array([-1.5, 0.0, 2.0], np.float32))
     Array([1.5, 0. , 2. ], dtype=float32)
@@ -251,7 +336,10 @@ def fabs(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      A float array of the shape of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is that of :func:`abs`.
 
@@ -269,7 +357,10 @@ def positive(x: ArrayLike, /) -> Array:
       x: an array or a number of real or complex dtype, or of integers.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is 1.
 
@@ -287,7 +378,10 @@ def sign(x: ArrayLike, /) -> Array:
       x: an array or a number of real or complex dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is 0 everywhere.
 
@@ -329,11 +423,19 @@ def _euclid(x: Any, y: Any) -> Any:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Greatest common divisors of integers: nonnegative, and 0 only if both operands are 0.
 
+    Args:
+      x1, x2: arrays or numbers of integer dtype whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
     Raises:
       ValueError: if an operand is not of integer dtype.
 
-    >>> int(gcd(12, -18))
-    6
+    The function is not differentiable, because its operands are integers.
+
+    >>> gcd(np.array([12, 18]), -8).tolist()
+    [4, 2]
     """
     return _euclid(*_integers("gcd", x1, x2))
 
@@ -342,11 +444,19 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Least common multiples of integers: nonnegative, and 0 if an operand is 0.
 
+    Args:
+      x1, x2: arrays or numbers of integer dtype whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
     Raises:
       ValueError: if an operand is not of integer dtype.
 
-    >>> int(lcm(12, -18))
-    36
+    The result wraps if it does not fit the dtype.
+
+    >>> lcm(np.array([12, 18]), -8).tolist()
+    [24, 72]
     """
     x, y = _integers("lcm", x1, x2)
     divisor: Any = _euclid(x, y)

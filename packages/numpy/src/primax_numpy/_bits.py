@@ -25,7 +25,10 @@ def invert(x: ArrayLike, /) -> Array:
       x: an array or a number of integers or booleans.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> invert(np.array([0, 1, -3], np.int32))
     Array([-1, -2,  2], dtype=int32)
@@ -44,7 +47,10 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: integers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> left_shift(np.array([1, 3], np.int32), 2)
     Array([ 4, 12], dtype=int32)
@@ -59,7 +65,10 @@ def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1, x2: integers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> right_shift(np.array([8, -8], np.int32), 2)
     Array([ 2, -2], dtype=int32)
@@ -83,7 +92,10 @@ def bitwise_count(x: ArrayLike, /) -> Array:
       x: an array or a number of integers or booleans.
 
     Returns:
-      An array of the shape of ``x``.
+      A ``uint8`` array of the shape of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> bitwise_count(np.array([0, 7, -8], np.int32))
     Array([0, 3, 1], dtype=uint8)
@@ -131,6 +143,14 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
         bits.
       bitorder: ``"big"`` stores the first element in the highest bit, ``"little"`` in the lowest.
 
+    Returns:
+      A ``uint8`` array with ``ceil(size / 8)`` elements along the axis.
+
+    Raises:
+      TypeError: if ``a`` is not of integer or boolean dtype.
+
+    The inverse is :func:`unpackbits`.
+
     >>> packbits(np.array([1, 0, 1])).tolist()
     [160]
     """
@@ -171,10 +191,17 @@ def unpackbits(
     """The bits of ``uint8`` elements as an array of 0 and 1.
 
     Args:
+      a: an array of dtype ``uint8``.
       axis: the axis to unpack, which becomes eight times as long; the flattened array by default.
       count: the number of bits to return: the result is truncated or padded with 0. A negative
         number drops that many bits at the end.
       bitorder: ``"big"`` returns the highest bit first, ``"little"`` the lowest.
+
+    Returns:
+      A ``uint8`` array.
+
+    Raises:
+      TypeError: if ``a`` is not of dtype ``uint8``.
 
     >>> unpackbits(np.array([160], np.uint8), count=3).tolist()
     [1, 0, 1]

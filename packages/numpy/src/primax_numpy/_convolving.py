@@ -28,6 +28,11 @@ def convolve(
       a, v: nonempty vectors of shapes ``(m,)`` and ``(n,)``.
       mode: ``"full"`` returns all ``m + n - 1`` sums, ``"same"`` the middle ``max(m, n)`` of them,
         ``"valid"`` those where the two vectors overlap completely.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      A vector of the promoted dtype.
 
     Raises:
       ValueError: if a shape or the mode is invalid.
@@ -45,10 +50,22 @@ def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
-    """Cross-correlation of two vectors: sums of ``a[i + k] * conj(v[k])``; see :func:`convolve`.
+    """Cross-correlation of two vectors: sums of ``a[i + k] * conj(v[k])``. Integers become floats.
+
+    Args:
+      a, v: nonempty vectors of shapes ``(m,)`` and ``(n,)``.
+      mode: ``"valid"`` (the default), ``"same"`` or ``"full"``, as for :func:`convolve`.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      A vector of the promoted dtype.
 
     Raises:
       ValueError: if a shape or the mode is invalid.
+
+    >>> correlate(np.float32([1, 2, 3]), np.float32([0, 1]))
+    Array([2., 3.], dtype=float32)
     """
     _check("correlate", a, v, mode)
     return _slid(a, v, mode=mode, flip=False, precision=precision,

@@ -281,7 +281,18 @@ def _to_unit(x: Any) -> Any:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """Correlation coefficients of variables, in ``[-1, 1]``; arguments as :func:`cov`.
+    """Correlation coefficients of variables, in ``[-1, 1]``.
+
+    Args:
+      x: ``[variables, observations]``, or the observations of one variable.
+      y: additional variables with the same number of observations.
+      rowvar: ``False`` if each column is a variable.
+      dtype: the dtype of the result.
+
+    Returns:
+      ``[variables, variables]``, with ones on the diagonal; a scalar for one variable.
+
+    Constant variables give NaN.
 
     >>> corrcoef(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]

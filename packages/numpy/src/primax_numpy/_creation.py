@@ -299,11 +299,29 @@ def array(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """A new array of the values; arguments as :func:`asarray`.
+    """A new array of the values of an array, a number or nested sequences.
 
     Args:
+      object: an array, a number, or nested sequences of them of equal lengths.
+      dtype: the dtype of the result; without it numbers become weakly typed arrays.
       copy: copy the operand even if it is an array.
+      order: ``"C"``, ``"A"`` or ``"K"``, which are equivalent: arrays are row-major.
       ndmin: minimum number of axes; missing ones are prepended.
+      device, out_sharding: placement of the result.
+
+    Returns:
+      An array, which shares no memory with ``object`` if ``copy`` is true.
+
+    Raises:
+      TypeError: if a value is not a number.
+      OverflowError: if an integer does not fit the dtype.
+      ValueError: for ``None``, and for sequences of unequal lengths.
+
+    >>> array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    >>> array([1, 2], dtype=float, ndmin=2)
+    Array([[1., 2.]], dtype=float32)
     """
     out = asarray(object, dtype, order, copy=copy or None, device=device, out_sharding=out_sharding)
     missing = ndmin - out.ndim
@@ -314,7 +332,21 @@ def copy(a: Any, order: str | None = None) -> Array:
     """A new array with the values, the dtype and the weak type of another.
 
     Args:
+      a: an array or a number. Sequences are not accepted: use :func:`array`.
       order: ``None``, ``"C"``, ``"A"`` or ``"K"``, which are equivalent.
+
+    Returns:
+      An array of the shape of ``a``.
+
+    Raises:
+      TypeError: if ``a`` is not an array or a number.
+      NotImplementedError: for another ``order``.
+
+    Arrays are immutable, so that a copy is needed only before donation (``donate_argnums``) or for
+    a NumPy array that will change.
+
+    >>> copy(np.array([1, 2], np.int32))
+    Array([1, 2], dtype=int32)
     """
     check_arrays("copy", a)
     return array(a, copy=True, order=order)
@@ -324,12 +356,24 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
     """The elements converted to another dtype; the array itself if it already has the dtype.
 
     Floats are converted to integers by truncation, clamped to the range of the dtype; NaN becomes
-    0.
+    0. Complex numbers lose their imaginary part.
 
     Args:
+      x: an array or a number.
       dtype: the dtype of the result; the default float for ``None``.
       copy: create a new array in any case.
       device: placement of the result.
+
+    Returns:
+      An array of the shape of ``x``, not weakly typed.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number, or the dtype is unknown.
+
+    Derivatives are converted to the dtype of ``x``; they are 0 if either dtype is discrete.
+
+    >>> astype(np.array([1.7, -1.7, np.nan]), int)
+    Array([ 1, -1,  0], dtype=int32)
     """
     check_arrays("astype", x)
     requested = dtype_argument(float if dtype is None else dtype, "astype")

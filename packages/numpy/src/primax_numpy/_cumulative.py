@@ -68,17 +68,27 @@ def _call(fun: Callable[..., Array], a: Any, axis: Any, dtype: Any, out: Any) ->
 def cumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Cumulative sum.
+    """Cumulative sum along an axis.
 
     Args:
-      a: an array.
+      a: an array or a number.
       axis: the axis; the flattened array by default.
       dtype: the dtype of the accumulator, by default that of the operand (the default integer for
-        booleans). Floats of less than 32 bits are summed in ``float32``.
+        booleans). Floats of less than 32 bits are accumulated in ``float32``.
       out: unsupported.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
+    Raises:
+      ValueError: if the array has no such axis.
+
+    The derivative is the sum of the cotangents from an element to the end.
 
     >>> cumsum(np.array([1, 2, 3])).tolist()
     [1, 3, 6]
+    >>> cumsum(np.array([[1, 2], [3, 4]]), axis=0).tolist()
+    [[1, 2], [4, 6]]
     """
     return _call(_cumsum, a, axis, dtype, out)
 
@@ -87,7 +97,26 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Cumulative product; arguments as for :func:`cumsum`."""
+    """Cumulative product along an axis.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; the flattened array by default.
+      dtype: the dtype of the accumulator, by default that of the operand (the default integer for
+        booleans). Floats of less than 32 bits are accumulated in ``float32``.
+      out: unsupported.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
+    Raises:
+      ValueError: if the array has no such axis.
+
+    >>> cumprod(np.array([1, 2, 3])).tolist()
+    [1, 2, 6]
+    >>> cumprod(np.array([[1, 2], [3, 4]]), axis=0).tolist()
+    [[1, 2], [3, 8]]
+    """
     return _call(_cumprod, a, axis, dtype, out)
 
 
@@ -95,7 +124,22 @@ def cumprod(
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Cumulative sum that treats NaN as 0; arguments as for :func:`cumsum`.
+    """Cumulative sum that treats NaN as 0.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; the flattened array by default.
+      dtype: the dtype of the accumulator, by default that of the operand (the default integer for
+        booleans). Floats of less than 32 bits are accumulated in ``float32``.
+      out: unsupported.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
+    Raises:
+      ValueError: if the array has no such axis.
+
+    The derivative with respect to an element that is NaN is zero.
 
     >>> nancumsum(np.array([1.0, np.nan, 3.0])).tolist()
     [1.0, 1.0, 4.0]
@@ -107,7 +151,26 @@ def nancumsum(
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Cumulative product that treats NaN as 1; arguments as for :func:`cumsum`."""
+    """Cumulative product that treats NaN as 1.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; the flattened array by default.
+      dtype: the dtype of the accumulator, by default that of the operand (the default integer for
+        booleans). Floats of less than 32 bits are accumulated in ``float32``.
+      out: unsupported.
+
+    Returns:
+      An array of the shape of ``a``, or a vector without ``axis``.
+
+    Raises:
+      ValueError: if the array has no such axis.
+
+    The derivative with respect to an element that is NaN is zero.
+
+    >>> nancumprod(np.array([2.0, np.nan, 3.0])).tolist()
+    [2.0, 2.0, 6.0]
+    """
     return _call(_nancumprod, a, axis, dtype, out)
 
 
@@ -157,7 +220,7 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Cumulative sum along an axis.
+    """Cumulative sum along an axis, by the array API standard.
 
     Args:
       x: an array with at least one axis.
@@ -165,6 +228,9 @@ def cumulative_sum(
       dtype: the dtype of the accumulator; by default as for :func:`sum`, so that narrow integers
         do not wrap.
       include_initial: prepend a 0 to the result, which becomes longer by one.
+
+    Returns:
+      An array of the shape of ``x``, except for ``include_initial``.
 
     Raises:
       ValueError: for scalars, and without ``axis`` for arrays of several axes.
@@ -184,8 +250,22 @@ def cumulative_prod(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Cumulative product along an axis; the initial element is 1.
+    """Cumulative product along an axis, by the array API standard.
 
-    The arguments are those of :func:`cumulative_sum`.
+    Args:
+      x: an array with at least one axis.
+      axis: the axis; required for arrays of several axes.
+      dtype: the dtype of the accumulator; by default as for :func:`sum`, so that narrow integers
+        do not wrap.
+      include_initial: prepend a 1 to the result, which becomes longer by one.
+
+    Returns:
+      An array of the shape of ``x``, except for ``include_initial``.
+
+    Raises:
+      ValueError: for scalars, and without ``axis`` for arrays of several axes.
+
+    >>> cumulative_prod(np.array([2, 3]), include_initial=True).tolist()
+    [1, 2, 6]
     """
     return _cumulative(_cumulative_prod, x, axis, dtype, include_initial)

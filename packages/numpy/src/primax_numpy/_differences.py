@@ -61,8 +61,11 @@ def diff(
     Args:
       a: an array with at least one axis.
       n: the order of the difference; the axis becomes shorter by ``n``.
-      axis: the axis.
+      axis: the axis, by default the last.
       prepend, append: numbers or arrays joined to the start and the end of the axis first.
+
+    Returns:
+      An array of the dtype of ``a``, promoted with those of ``prepend`` and ``append``.
 
     Raises:
       ValueError: if ``a`` is a scalar or ``n`` is negative.
@@ -70,6 +73,8 @@ def diff(
 
     >>> diff(np.array([1, 4, 9])).tolist()
     [3, 5]
+    >>> diff(np.array([1, 4, 9]), n=2).tolist()
+    [2]
     """
     check_arrays("diff", *[x for x in (a, prepend, append) if x is not None])
     shape = typeof(a).shape
@@ -120,8 +125,19 @@ def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of adjacent elements of the flattened array.
 
     Args:
+      ary: an array or a number.
       to_end, to_begin: values to append and prepend, converted to the dtype of the differences.
 
+    Returns:
+      A vector of ``ary.size - 1`` differences, with the additional values.
+
+    Raises:
+      TypeError: if an argument is not an array or a number.
+
+    See :func:`diff` for differences along an axis.
+
+    >>> ediff1d(np.array([1, 4, 9])).tolist()
+    [3, 5]
     >>> ediff1d(np.array([1, 4, 9]), to_begin=0).tolist()
     [0, 3, 5]
     """
@@ -365,10 +381,17 @@ def trapezoid(
       x: the coordinates of the samples, of the shape of ``y`` or a vector along the axis.
       dx: the spacing of the samples if ``x`` is ``None``: a number, or an array that broadcasts
         against the intervals of ``y``.
-      axis: the axis.
+      axis: the axis, by default the last.
+
+    Returns:
+      A float array without the axis.
+
+    The integral is differentiable with respect to samples and coordinates.
 
     >>> float(trapezoid(np.array([1.0, 2.0, 3.0]), dx=2.0))
     8.0
+    >>> float(trapezoid(np.array([1.0, 2.0]), np.array([0.0, 4.0])))
+    6.0
     """
     check_arrays("trapezoid", *[v for v in (y, x, dx) if v is not None])
     shape = typeof(y).shape

@@ -27,15 +27,24 @@ def delete(
     """An array without some rows along an axis.
 
     Args:
+      arr: an array or a number.
       obj: the rows to delete: an integer, a slice, integers, or a mask of one axis. It must be
         concrete, except for integers with ``assume_unique_indices``.
       axis: the axis; ``None`` flattens the array.
       assume_unique_indices: declare that the integers of ``obj`` are unique rows, so that the size
         of the result is static.
 
+    Returns:
+      An array of the dtype of ``arr``.
+
     Raises:
       IndexError: if integers are out of bounds (ValueError for a single integer).
       ConcretizationTypeError: if ``obj`` is traced.
+
+    >>> delete(np.array([1, 2, 3]), 1).tolist()
+    [1, 3]
+    >>> delete(np.array([[1, 2], [3, 4]]), np.array([0]), axis=1).tolist()
+    [[2], [4]]
     """
     check_arrays("delete", arr)
     x = asarray(arr) if axis is not None else ravel(arr)
@@ -95,13 +104,19 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """An array with rows inserted along an axis.
 
     Args:
+      arr: an array or a number.
       obj: the rows to insert before: an integer, a slice, integers, or a mask of one axis.
         Integers may be traced; those out of bounds are clamped.
       values: the rows to insert, broadcast to the other axes of the array.
       axis: the axis; ``None`` flattens the array.
 
-    >>> insert(np.array([1, 2]), 1, 9)
+    Returns:
+      An array of the dtype of ``arr``.
+
+    >>> insert(np.array([1, 2], np.int32), 1, 9)
     Array([1, 9, 2], dtype=int32)
+    >>> insert(np.array([[1, 2], [3, 4]]), 1, 9, axis=1).tolist()
+    [[1, 9, 2], [3, 9, 4]]
     """
     check_arrays("insert", arr, values)
     x = asarray(arr) if axis is not None else ravel(arr)
@@ -154,11 +169,20 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """An array without leading and trailing zeros. The values must be concrete.
 
     Args:
+      filt: an array or a number.
       trim: ``"f"`` trims the front, ``"b"`` the back, ``"fb"`` both.
       axis: one axis or several, all by default; slices that are all zero are trimmed.
 
+    Returns:
+      An array of the dtype of ``filt``, of the same number of axes.
+
     Raises:
       ConcretizationTypeError: if the array is traced.
+
+    >>> trim_zeros(np.array([0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    >>> trim_zeros(np.array([0, 1, 0, 2, 0]), "f").tolist()
+    [1, 0, 2, 0]
     """
     check_arrays("trim_zeros", filt)
     if isinstance(filt, Tracer):

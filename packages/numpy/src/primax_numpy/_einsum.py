@@ -81,7 +81,23 @@ def einsum(
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
-    """The contraction order of :func:`einsum`, and its description by opt_einsum."""
+    """The contraction order of :func:`einsum`, and its description by opt_einsum.
+
+    Args:
+      subscripts: the subscripts of :func:`einsum`, or the first operand of its other form.
+      operands: arrays; only their shapes are read.
+      optimize: the strategy of opt_einsum, such as ``"auto"``, ``"optimal"`` or ``"greedy"``.
+
+    Returns:
+      A pair: a list of the positions of the operands of each step, and the description.
+
+    The path can be passed as ``optimize`` to :func:`einsum`.
+
+    >>> a, b, c = np.ones((2, 10)), np.ones((10, 10)), np.ones((10,))
+    >>> path, description = einsum_path("ij,jk,k->i", a, b, c)
+    >>> path
+    [(1, 2), (0, 1)]
+    """
     import opt_einsum
 
     text, arrays = _parsed_operands(subscripts, operands)

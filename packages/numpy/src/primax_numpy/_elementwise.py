@@ -31,12 +31,23 @@ def _clip(arr, low, high):
 def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
     """Elements clamped to ``[min, max]``; where ``min > max`` the result is ``max``.
 
+    Args:
+      arr: an array or a number.
+      min, max: bounds, which broadcast with ``arr``; ``None`` for no bound.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
     Raises:
       ValueError: for complex numbers, which have no order.
+
+    The derivative is 0 for elements that are clamped.
 
     >>> import numpy as np
     >>> clip(np.array([-3, 0, 3]), -1, 1).tolist()
     [-1, 0, 1]
+    >>> clip(np.array([-3, 0, 3]), min=0).tolist()
+    [0, 0, 3]
     """
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
@@ -63,7 +74,10 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
       x1, x2: arrays or numbers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     The derivative of the result is that of the larger element, half of each for equal ones.
 
@@ -84,7 +98,10 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
       x1, x2: arrays or numbers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     The derivative of the result is that of the smaller element, half of each for equal ones.
 
@@ -133,12 +150,17 @@ def where(
 
     With the condition alone, the indices of true elements, as for :func:`nonzero`.
 
-    The derivative with respect to the operand that is not selected is zero. If the derivative of
-        its own computation is infinite, the product is NaN: apply ``where`` to its argument, too.
-
     Args:
-      size: the number of indices to return, required under ``jit``.
+      condition: booleans; other elements are true if they are not zero.
+      x, y: arrays or numbers, both or none.
+      size: the number of indices to return, required under ``jit`` with the condition alone.
       fill_value: padding for missing indices, 0 by default.
+
+    Returns:
+      An array of the common shape, of the promoted dtype of ``x`` and ``y``.
+
+    The derivative with respect to the operand that is not selected is zero. If the derivative of
+    its own computation is infinite, the product is NaN: apply ``where`` to its argument, too.
 
     >>> import numpy as np
     >>> where(np.array([True, False]), 1, np.array([2, 3])).tolist()
@@ -171,9 +193,13 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
       choicelist: an array or a number for each condition.
       default: the value where all conditions are false.
 
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
     Raises:
       ValueError: if there are no conditions, or another number of choices.
 
+    >>> import numpy as np
     >>> import numpy as np
     >>> x = np.arange(4)
     >>> select([x < 1, x > 2], [x - 10, x * 10], default=7).tolist()
@@ -196,13 +222,20 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The common shape that shapes broadcast to.
 
+    Shapes are aligned at the last axes. Sizes must be equal or 1; missing axes count as 1.
+
     Args:
       shapes: tuples of sizes, or sizes of single axes.
+
+    Returns:
+      A tuple of sizes.
 
     Raises:
       ValueError: if the shapes are incompatible.
 
     >>> broadcast_shapes((2, 1), (3,), ())
     (2, 3)
+    >>> broadcast_shapes((4, 1, 2), 2)
+    (4, 1, 2)
     """
     return lax.broadcast_shapes(*[s if isinstance(s, (tuple, list)) else (s,) for s in shapes])

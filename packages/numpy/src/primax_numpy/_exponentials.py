@@ -21,7 +21,10 @@ def exp(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``exp(x)``.
 
@@ -40,7 +43,10 @@ def exp2(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``log(2) * exp2(x)``.
 
@@ -59,7 +65,10 @@ def expm1(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``exp(x)``.
 
@@ -78,7 +87,10 @@ def log(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / x``. The logarithm of 0 is minus infinity.
 
@@ -97,7 +109,10 @@ def log2(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (x * log(2))``. The logarithm of 0 is minus infinity.
 
@@ -116,7 +131,10 @@ def log10(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (x * log(10))``. The logarithm of 0 is minus infinity.
 
@@ -142,7 +160,10 @@ def log1p(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (1 + x)``.
 
@@ -163,7 +184,10 @@ def sqrt(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (2 * sqrt(x))``, infinite at 0.
 
@@ -182,7 +206,10 @@ def cbrt(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (3 * cbrt(x)**2)``, infinite at 0.
 
@@ -201,7 +228,7 @@ def i0(x: ArrayLike) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
 
     Raises:
       ValueError: if ``x`` is complex.

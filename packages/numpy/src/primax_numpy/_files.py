@@ -15,11 +15,20 @@ from ._creation import asarray
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array with the values of another library's array; see ``primax.dlpack.from_dlpack``.
+    """An array with the values of another library's array.
 
     Args:
+      x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
       device: the device of the result; by default that of the values.
       copy: ``True`` always copies, ``False`` never does; by default memory is shared if possible.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    See ``primax.dlpack.from_dlpack`` for the details.
+
+    >>> from_dlpack(np.array([1, 2], np.int32))
+    Array([1, 2], dtype=int32)
     """
     return dlpack.from_dlpack(x, device=device, copy=copy)
 
@@ -32,6 +41,15 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
       dtype: type of the numbers in the buffer; ``float`` is 64 bits there.
       count: the number of elements to read; all by default.
       offset: the number of bytes to skip first.
+
+    Returns:
+      A vector; 64-bit numbers are converted to 32 bits unless they are enabled.
+
+    Raises:
+      ValueError: if the buffer has fewer bytes, or not a multiple of the itemsize.
+
+    >>> frombuffer(np.array([1.0, 2.0], np.float32).tobytes(), np.float32).tolist()
+    [1.0, 2.0]
     """
     return asarray(np.frombuffer(buffer, dtype=_host_dtype(dtype), count=count, offset=offset))
 
@@ -47,21 +65,37 @@ def fromfile(
       count: the number of elements to read; all by default.
       sep: the separator of numbers in a text file; ``""`` for binary files.
       offset: the number of bytes to skip first, in binary files.
+
+    Returns:
+      A vector; 64-bit numbers are converted to 32 bits unless they are enabled.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     np.array([1, 2], np.int32).tofile(file)
+    ...     _ = file.seek(0)
+    ...     fromfile(file, np.int32).tolist()
+    [1, 2]
     """
     dtype = _host_dtype(dtype)
     return asarray(np.fromfile(file, dtype=dtype, count=count, sep=sep, offset=offset))
 
 
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
-    """An array of the numbers that an iterator yields. The iterator runs when the function is
-    called.
+    """An array of the numbers that an iterator yields.
 
     Args:
+      iter: an iterable of numbers. It runs when the function is called (traced).
       dtype: type of the numbers.
       count: the number of elements to take; all by default.
 
+    Returns:
+      A vector of dtype ``dtype``.
+
     Raises:
       ValueError: if the iterator yields fewer than ``count`` elements.
+
+    >>> fromiter((i * i for i in range(4)), int).tolist()
+    [0, 1, 4, 9]
     """
     return asarray(np.fromiter(iter, dtype=_host_dtype(dtype), count=count))
 
@@ -70,9 +104,13 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     """An array of the numbers in a string.
 
     Args:
-      dtype: type of the numbers.
+      string: numbers in text.
+      dtype: type of the numbers, the default float by default.
       count: the number of elements to read; all by default.
       sep: the separator of the numbers.
+
+    Returns:
+      A vector of dtype ``dtype``.
 
     >>> fromstring("1 2 3", sep=" ", dtype=int)
     Array([1, 2, 3], dtype=int32)
@@ -86,15 +124,24 @@ def _host_dtype(dtype: Any) -> Any:
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """Load the array, or NumPy's archive of several arrays, that ``numpy.save`` or :func:`save`
-    wrote.
+    """Load the array or the archive of several arrays that :func:`save` or :func:`savez` wrote.
 
     Args:
-      file: an open file or a path.
+      file: an open file or a path, also of files that NumPy wrote.
       args, kwargs: further arguments of ``numpy.load``.
+
+    Returns:
+      An array, or NumPy's archive, which contains arrays by name.
 
     Raises:
       TypeError: if the file contains one-byte elements without their dtype.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, np.array([1, 2], np.int32))
+    >>> _ = file.seek(0)
+    >>> load(file)
+    Array([1, 2], dtype=int32)
     """
     loaded = np.load(file, *args, **kwargs)
     return asarray(_named(loaded)) if isinstance(loaded, np.ndarray) else loaded
@@ -118,7 +165,17 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
     Args:
       file: an open file or a path; ``.npy`` is added to a path without it.
+      arr: an array, which must be concrete.
       allow_pickle: allow pickling of values that are not numbers.
+
+    The inverse is :func:`load`.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, np.array([1, 2], np.int32))
+    >>> _ = file.seek(0)
+    >>> load(file)
+    Array([1, 2], dtype=int32)
     """
     value = np.asarray(arr)
     if value.dtype.isbuiltin != 1 and value.dtype.names is None and value.dtype.kind != "S":
@@ -133,7 +190,17 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     Args:
       file: an open file or a path; ``.npz`` is added to a path without it.
       args: arrays stored as ``arr_0``, ``arr_1``, ...
+      allow_pickle: allow pickling of values that are not numbers.
       kwds: arrays stored by name.
+
+    The inverse is :func:`load`.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> savez(file, weights=np.array([1, 2], np.int32))
+    >>> _ = file.seek(0)
+    >>> load(file)["weights"].tolist()
+    [1, 2]
     """
     named = {name: np.asarray(x) for name, x in kwds.items()}
     np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **named)

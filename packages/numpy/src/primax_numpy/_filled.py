@@ -43,12 +43,22 @@ def zeros(
     """An array of zeros, of the default float dtype unless ``dtype`` is specified.
 
     Args:
-      shape: a size or a sequence of sizes, which must be concrete.
-      device, out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+      shape: a size or a sequence of sizes, which must be concrete under ``jit``.
+      dtype: the dtype of the result; by default the default float type.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      TypeError: if a size is traced, negative or not an integer.
 
     >>> zeros((2, 1))
     Array([[0.],
            [0.]], dtype=float32)
+    >>> zeros(3, dtype=int)
+    Array([0, 0, 0], dtype=int32)
     """
     if out_sharding is not None:
         return with_out_sharding(zeros, out_sharding, shape, dtype, device=device)
@@ -63,7 +73,26 @@ def ones(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of ones; arguments as for :func:`zeros`."""
+    """An array of ones, of the default float dtype unless ``dtype`` is specified.
+
+    Args:
+      shape: a size or a sequence of sizes, which must be concrete under ``jit``.
+      dtype: the dtype of the result; by default the default float type.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      TypeError: if a size is traced, negative or not an integer.
+
+    >>> ones((2, 1))
+    Array([[1.],
+           [1.]], dtype=float32)
+    >>> ones(3, dtype=bool)
+    Array([ True,  True,  True], dtype=bool)
+    """
     if out_sharding is not None:
         return with_out_sharding(ones, out_sharding, shape, dtype, device=device)
     dtype_ = dtype_argument(dtype, "ones") or _FLOAT()
@@ -77,7 +106,25 @@ def empty(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of unspecified values (they are zeros); arguments as for :func:`zeros`."""
+    """An array of unspecified values, for code that replaces all of them.
+
+    The values are zeros, because arrays are immutable and uninitialised memory would have no use.
+
+    Args:
+      shape: a size or a sequence of sizes, which must be concrete under ``jit``.
+      dtype: the dtype of the result; by default the default float type.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      TypeError: if a size is traced, negative or not an integer.
+
+    >>> empty((2, 1)).shape
+    (2, 1)
+    """
     if out_sharding is not None:
         return with_out_sharding(empty, out_sharding, shape, dtype, device=device)
     dtype_ = dtype_argument(dtype, "empty") or _FLOAT()
@@ -92,11 +139,30 @@ def full(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of one value.
+    """An array of one value, or of a value that broadcasts.
 
     Args:
-      fill_value: a number or an array that broadcasts to ``shape``.
+      shape: a size or a sequence of sizes, which must be concrete under ``jit``.
+      fill_value: a number, or an array that broadcasts to ``shape``. It may be traced.
       dtype: by default that of ``fill_value``, weakly typed if it is a number.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      TypeError: if a size is traced, negative or not an integer.
+      ValueError: if ``fill_value`` does not broadcast to ``shape``.
+
+    The derivative with respect to ``fill_value`` is the sum of the cotangents.
+
+    >>> full((2, 2), 7)
+    Array([[7, 7],
+           [7, 7]], dtype=int32, weak_type=True)
+    >>> full((2, 2), np.array([1, 2], np.int32))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     if out_sharding is not None:
         return with_out_sharding(full, out_sharding, shape, fill_value, dtype, device=device)
@@ -130,8 +196,22 @@ def zeros_like(
     """Zeros with the shape and dtype of another array.
 
     Args:
-      a: an array, or anything with a ``shape`` and a ``dtype``.
-      dtype, shape: override those of the array.
+      a: an array, a number, or anything with a ``shape`` and a ``dtype``. Its values are not read.
+      dtype: overrides the dtype of ``a``.
+      shape: overrides the shape of ``a``.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      TypeError: if ``a`` has no shape and dtype.
+
+    >>> zeros_like(np.array([[1, 2]], np.int32))
+    Array([[0, 0]], dtype=int32)
+    >>> zeros_like(np.array([[1, 2]], np.int32), dtype=bool, shape=2)
+    Array([False, False], dtype=bool)
     """
     if out_sharding is not None:
         return with_out_sharding(zeros_like, out_sharding, a, dtype, shape, device=device)
@@ -146,7 +226,24 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Ones with the shape and dtype of another array; arguments as for :func:`zeros_like`."""
+    """Ones with the shape and dtype of another array.
+
+    Args:
+      a: an array, a number, or anything with a ``shape`` and a ``dtype``. Its values are not read.
+      dtype: overrides the dtype of ``a``.
+      shape: overrides the shape of ``a``.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      TypeError: if ``a`` has no shape and dtype.
+
+    >>> ones_like(np.array([[1, 2]], np.int32))
+    Array([[1, 1]], dtype=int32)
+    """
     if out_sharding is not None:
         return with_out_sharding(ones_like, out_sharding, a, dtype, shape, device=device)
     return _like("ones_like", a, 1, dtype, shape, device)
@@ -159,7 +256,26 @@ def empty_like(
     *,
     device: Any = None,
 ) -> Array:
-    """An array of unspecified values with the shape and dtype of another."""
+    """An array of unspecified values with the shape and dtype of another.
+
+    The values are zeros, as for :func:`empty`.
+
+    Args:
+      prototype: an array, a number, or anything with a ``shape`` and a ``dtype``. Its values are
+        not read.
+      dtype: overrides the dtype of ``prototype``.
+      shape: overrides the shape of ``prototype``.
+      device: a device or a sharding for the result; by default the default device.
+
+    Returns:
+      An array of the shape and dtype of ``prototype``.
+
+    Raises:
+      TypeError: if ``prototype`` has no shape and dtype.
+
+    >>> empty_like(np.array([[1, 2]], np.int32)).shape
+    (1, 2)
+    """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
@@ -175,9 +291,22 @@ def full_like(
     """An array filled with one value, with the shape and dtype of another.
 
     Args:
-      a: an array, or anything with a ``shape`` and a ``dtype``.
-      fill_value: a number, or an array that broadcasts to the shape.
-      dtype, shape: override those of the array.
+      a: an array, a number, or anything with a ``shape`` and a ``dtype``. Its values are not read.
+      fill_value: a number, or an array that broadcasts to the shape. It may be traced.
+      dtype: overrides the dtype of ``a``, to which ``fill_value`` is converted.
+      shape: overrides the shape of ``a``.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      TypeError: if ``a`` has no shape and dtype.
+      ValueError: if ``fill_value`` does not broadcast to the shape.
+
+    >>> full_like(np.array([[1, 2]], np.int32), 7)
+    Array([[7, 7]], dtype=int32)
     """
     if out_sharding is not None:
         return with_out_sharding(
@@ -212,8 +341,18 @@ def eye(
     """Ones on a diagonal, zeros elsewhere.
 
     Args:
-      N, M: numbers of rows and columns (``M`` is ``N`` by default).
+      N: the number of rows.
+      M: the number of columns, by default ``N``.
       k: the offset of the diagonal; positive offsets are above the main one. It may be traced.
+      dtype: the dtype of the result; by default the default float type.
+      device: a device or a sharding for the result; by default the default device.
+
+    Returns:
+      An array of shape ``(N, M)``.
+
+    Raises:
+      TypeError: if a size is not a concrete integer.
+      ValueError: if a size is negative, or ``k`` is not a scalar integer.
 
     >>> eye(2, 3, 1, dtype=int)
     Array([[0, 1, 0],
@@ -224,12 +363,50 @@ def eye(
 
 
 def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
-    """The identity matrix."""
+    """The identity matrix: ones on the main diagonal, zeros elsewhere.
+
+    Args:
+      n: the number of rows and columns, a concrete integer.
+      dtype: the dtype of the result; by default the default float type.
+
+    Returns:
+      An array of shape ``(n, n)``.
+
+    Raises:
+      TypeError: if ``n`` is not a concrete integer.
+      ValueError: if ``n`` is negative.
+
+    See :func:`eye` for other diagonals and shapes.
+
+    >>> identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
-    """Ones on and below a diagonal, zeros above it; arguments as for :func:`eye`."""
+    """Ones on and below a diagonal, zeros above it.
+
+    Args:
+      N: the number of rows.
+      M: the number of columns, by default ``N``.
+      k: the offset of the diagonal; positive offsets are above the main one. It may be traced.
+      dtype: the dtype of the result; by default the default float type.
+
+    Returns:
+      An array of shape ``(N, M)``.
+
+    Raises:
+      TypeError: if a size is not a concrete integer.
+      ValueError: if a size is negative, or ``k`` is not a scalar integer.
+
+    See :func:`tril` for the lower triangle of a matrix.
+
+    >>> tri(2, 3, 1, dtype=int)
+    Array([[1, 1, 0],
+           [1, 1, 1]], dtype=int32)
+    """
     dtype_ = dtype_argument(dtype, "tri") or _FLOAT()
     return _tri(_diagonal(k), shape=_matrix_shape("tri", N, M), dtype=dtype_)
 

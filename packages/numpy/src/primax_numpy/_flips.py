@@ -19,21 +19,67 @@ from ._functions import compiled
 
 @one_call("axis")
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements in reversed order along some axes, all by default."""
+    """The elements in reversed order along some axes, all by default.
+
+    Args:
+      m: an array or a number.
+      axis: an axis or a sequence of axes.
+
+    Returns:
+      An array of the shape of ``m``.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    >>> flip(np.array([[1, 2], [3, 4]])).tolist()
+    [[4, 3], [2, 1]]
+    >>> flip(np.array([[1, 2], [3, 4]]), axis=1).tolist()
+    [[2, 1], [4, 3]]
+    """
     check_arrays("flip", m)
     return lax.rev(converted(m), axes_of(axis, typeof(m).ndim))
 
 
 @one_call()
 def fliplr(m: ArrayLike) -> Array:
-    """The elements in reversed order along the second axis."""
+    """The elements in reversed order along the second axis (left to right, for a matrix).
+
+    Args:
+      m: an array with at least two axes.
+
+    Returns:
+      An array of the shape of ``m``.
+
+    Raises:
+      ValueError: if the array has fewer than two axes.
+
+    See :func:`flip` for other axes.
+
+    >>> fliplr(np.array([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
     check_arrays("fliplr", m)
     return lax.rev(converted(m), (one_axis(1, typeof(m).ndim),))
 
 
 @one_call()
 def flipud(m: ArrayLike) -> Array:
-    """The elements in reversed order along the first axis."""
+    """The elements in reversed order along the first axis (top to bottom, for a matrix).
+
+    Args:
+      m: an array with at least one axis.
+
+    Returns:
+      An array of the shape of ``m``.
+
+    Raises:
+      ValueError: if the array is a scalar.
+
+    See :func:`flip` for other axes.
+
+    >>> flipud(np.array([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
     check_arrays("flipud", m)
     n = typeof(m).ndim
     if not n:
@@ -46,8 +92,19 @@ def rot90(m: ArrayLike, k: int = 1, axes: int | Sequence[int] | None = (0, 1)) -
     """An array rotated by multiples of 90 degrees.
 
     Args:
-      k: the number of rotations by 90 degrees, from the first axis towards the second.
-      axes: the two axes of the plane.
+      m: an array with at least two axes.
+      k: the number of rotations by 90 degrees, from the first axis towards the second. It must be
+        concrete.
+      axes: the two axes of the plane, the first two by default.
+
+    Returns:
+      An array whose two sizes are swapped if ``k`` is odd.
+
+    Raises:
+      ValueError: if the axes are not two different axes of the array.
+
+    >>> rot90(np.array([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
     """
     check_arrays("rot90", m)
     plane = tuple([one_axis(a, typeof(m).ndim) for a in axes])
@@ -74,9 +131,21 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements shifted cyclically along axes.
 
     Args:
+      a: an array or a number.
       shift: the number of positions, toward higher indices; it may be traced. For a tuple of axes,
         one number for each or one for all.
       axis: an axis or a tuple of axes; ``None`` rolls the flattened array and restores its shape.
+
+    Returns:
+      An array of the shape of ``a``.
+
+    Raises:
+      ValueError: if an axis does not exist, or the numbers of shifts and axes do not match.
+
+    >>> roll(np.array([1, 2, 3]), 1).tolist()
+    [3, 1, 2]
+    >>> roll(np.array([[1, 2], [3, 4]]), 1, axis=1).tolist()
+    [[2, 1], [4, 3]]
     """
     check_arrays("roll", a)
     n = typeof(a).ndim

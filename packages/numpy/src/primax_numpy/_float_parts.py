@@ -39,7 +39,7 @@ def signbit(x: ArrayLike, /) -> Array:
       x: an array or a number of real dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``.
 
     Raises:
       ValueError: if ``x`` is complex.
@@ -59,7 +59,10 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1, x2: arrays or numbers whose shapes broadcast; integers are converted to floats.
 
     Returns:
-      An array of the common shape.
+      A float array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     The derivative with respect to ``x2`` is 0.
 
@@ -85,7 +88,10 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast.
 
     Returns:
-      An array of the common shape.
+      A float array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     The derivative is 0.
 
@@ -98,6 +104,17 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 @elementwise
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0, NaN for NaN.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast; integers are converted to floats.
+
+    Returns:
+      A float array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number.
+
+    The derivative with respect to ``x1`` is 0.
 
     >>> heaviside(np.array([-2.0, 0.0, 2.0], np.float32), 0.5).tolist()
     [0.0, 0.5, 1.0]
@@ -154,7 +171,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1, x2: mantissas, and integer exponents.
 
     Returns:
-      An array of the common shape.
+      An array of the common shape, of the promoted dtype.
 
     Raises:
       ValueError: if ``x1`` is complex, or ``x2`` is not of integer dtype.
@@ -193,7 +210,18 @@ def _bounds(exponent: Any) -> tuple[Any, Any, Any]:
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissas in ``[1/2, 1)`` by magnitude, and exponents of 2, such that ``m * 2**e == x``.
 
-    0, infinities and NaN are returned as mantissas. Integers become floats.
+    0, infinities and NaN are returned as mantissas.
+
+    Args:
+      x: an array or a number of real dtype; integers become floats.
+
+    Returns:
+      A pair of arrays of the shape of ``x``: float mantissas and integer exponents.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number.
+
+    The inverse is :func:`ldexp`.
 
     >>> frexp(np.float32(12))
     (Array(0.75, dtype=float32), Array(4, dtype=int32))
@@ -214,7 +242,20 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 def spacing(x: ArrayLike, /) -> Array:
     """Distance from each element to the next float away from zero, with the sign of the element.
 
-    NaN for infinities and NaN. Complex numbers and floats of 8 bits raise an error.
+    Args:
+      x: an array or a number of real dtype; integers become floats.
+
+    Returns:
+      A float array of the shape of ``x``; NaN for infinities and NaN.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number.
+      ValueError: if ``x`` is complex.
+
+    The derivative is 0. Floats of 8 bits raise an error.
+
+    >>> spacing(np.array([1.0, -2.0], np.float32)).tolist() == [2.0**-23, -(2.0**-22)]
+    True
     """
     check_not_complex("spacing", x)
     x = as_inexact(x)
@@ -248,7 +289,19 @@ def _modf(x):
 
 @one_call()
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """Fractional and integral part of each element, both with its sign; integers become floats.
+    """Fractional and integral part of each element, both with its sign.
+
+    Args:
+      x: an array or a number of real dtype; integers become floats.
+      out: unsupported.
+
+    Returns:
+      A pair of float arrays of the shape of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number.
+
+    The derivative of the fractional part is 1, that of the integral part 0.
 
     >>> modf(np.float32(-2.5))
     (Array(-0.5, dtype=float32), Array(-2., dtype=float32))
@@ -300,11 +353,18 @@ def nan_to_num(
     """Elements with NaN and infinities replaced by finite numbers, also in complex parts.
 
     Args:
+      x: an array or a number.
       copy: ignored: arrays are immutable.
       nan, posinf, neginf: replacements for NaN and the infinities; by default 0 and the largest
         and smallest finite number.
 
+    Returns:
+      An array of the shape and dtype of ``x``.
+
     The derivative is zero where an element is replaced.
+
+    >>> nan_to_num(np.array([1.0, np.nan, np.inf], np.float32), posinf=9.0).tolist()
+    [1.0, 0.0, 9.0]
     """
     check_arrays("nan_to_num", x)
     replacements: list[Any] = [... if v is None else v for v in (nan, posinf, neginf)]

@@ -32,8 +32,15 @@ def meshgrid(
       sparse: return arrays of size 1 along the other axes.
       indexing: ``"ij"`` maps the first argument to the first axis, ``"xy"`` to the second.
 
+    Returns:
+      A list of arrays of the shape of the grid.
+
     Raises:
       ValueError: if an array has more than one axis, or ``indexing`` is invalid.
+
+    >>> x, y = meshgrid(np.array([1, 2, 3]), np.array([10, 20]))
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
     """
     check_arrays("meshgrid", *xi)
     if not copy:
@@ -68,10 +75,17 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     """The coordinates of every element of an array of a given shape.
 
     Args:
-      dimensions: the shape.
-      dtype: integers by default.
+      dimensions: the shape, a sequence of concrete integers.
+      dtype: the default integer by default.
       sparse: return a tuple of arrays of size 1 along the other axes, instead of one array with a
         leading axis for the coordinates.
+
+    Returns:
+      An array of shape ``(len(dimensions), *dimensions)``, or a tuple.
+
+    >>> rows, columns = indices((2, 3))
+    >>> rows.tolist(), columns.tolist()
+    ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
     dtype_ = dtype_argument(dtype, "indices") or dtypes.default_int()
     shape = tuple([operator.index(d) for d in dimensions])
@@ -94,6 +108,16 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
     Args:
       args: vectors; booleans denote the indices of true elements, and must be concrete.
+
+    Returns:
+      A tuple of an array for each argument, of size 1 along the other axes.
+
+    Raises:
+      ValueError: if an argument is not a vector.
+
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> x[ix_(np.array([0, 1]), np.array([0, 2]))].tolist()
+    [[0, 2], [3, 5]]
     """
     check_arrays("ix_", *args)
     n = len(args)

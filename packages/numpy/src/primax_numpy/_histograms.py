@@ -187,7 +187,17 @@ def _dtype_for(*arrays: Any) -> Any:
 def histogram_bin_edges(
     a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
 ) -> Array:
-    """The bin edges of :func:`histogram`, with the same arguments.
+    """The bin edges of :func:`histogram`.
+
+    Args:
+      a: an array, which is flattened.
+      bins: a number of equal bins, a vector of edges, or (for concrete values) the name of a rule
+        of NumPy for the number of bins, such as ``"auto"``.
+      range: the first and the last edge of equal bins; by default the minimum and the maximum.
+      weights: as for :func:`histogram`; they do not affect the edges of equal bins.
+
+    Returns:
+      A float vector of the edges, one more than bins.
 
     >>> histogram_bin_edges(np.array([1.0, 3.0]), bins=2).tolist()
     [1.0, 2.0, 3.0]
@@ -374,6 +384,12 @@ def histogram2d(
 
     Returns:
       Counts, the edges along ``x`` and those along ``y``.
+
+    Counts are differentiable with respect to weights only.
+
+    >>> counts, _, _ = histogram2d(np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0]), 2)
+    >>> counts.tolist()
+    [[1, 0], [0, 2]]
     """
     check_arrays("histogram2d", x, y)
     shapes = [typeof(v).shape for v in (x, y)]

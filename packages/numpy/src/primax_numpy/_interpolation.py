@@ -151,14 +151,18 @@ def _unwrap(p, discont=None, *, axis, period):
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: float = 2 * math.pi
 ) -> Array:
-    """Angles shifted by multiples of the period, so that adjacent ones differ by at most half of
-    it.
+    """Angles shifted by multiples of the period, so that jumps are at most half of it.
 
     Args:
       p: the angles; integers stay integers if the period is an integer.
       discont: the smallest jump that is corrected; by default (and at least) half a period.
-      axis: the axis.
-      period: the period.
+      axis: the axis, by default the last.
+      period: the period, 2π by default.
+
+    Returns:
+      An array of the shape of ``p``.
+
+    The derivative is 1.
 
     >>> unwrap(np.array([0, 2, 5, 1]), period=6).tolist()
     [0, 2, 5, 7]

@@ -34,15 +34,24 @@ def _alike(arrays: Sequence[Any], dtype: Any) -> list[Any]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along an axis (flattened first for ``None``).
+    """Arrays joined along an axis.
 
     Args:
       arrays: a sequence of arrays, or an array whose rows are joined.
+      axis: the axis, the first by default; ``None`` flattens the arrays first.
       dtype: the dtype of the result, by default the promoted one.
+
+    Returns:
+      An array whose size along the axis is the sum of those of the arrays.
 
     Raises:
       ValueError: if there are no arrays, or an array has no such axis.
-      TypeError: if the sizes of other axes differ.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    >>> concatenate([np.array([1, 2]), np.array([3])]).tolist()
+    [1, 2, 3]
+    >>> concatenate([np.zeros((2, 1)), np.ones((2, 2))], axis=1).tolist()
+    [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
     """
     if axis is None:
         return concatenate([ravel(a) for a in arrays], 0, dtype)
@@ -50,15 +59,46 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
-    """Arrays joined along an axis; see :func:`concatenate`."""
+    """Arrays joined along an axis; :func:`concatenate` under the name in the array API standard.
+
+    Args:
+      arrays: a sequence of arrays, or an array whose rows are joined.
+      axis: the axis, the first by default; ``None`` flattens the arrays first.
+
+    Returns:
+      An array whose size along the axis is the sum of those of the arrays.
+
+    Raises:
+      ValueError: if there are no arrays, or an array has no such axis.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    >>> concat([np.array([1, 2]), np.array([3])]).tolist()
+    [1, 2, 3]
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape joined along a new axis.
 
+    Args:
+      arrays: a sequence of arrays of one shape, or an array whose rows are stacked.
+      axis: the position of the new axis in the result, the first by default.
+      out: unsupported.
+      dtype: the dtype of the result, by default the promoted one.
+
+    Returns:
+      An array with one axis more than the arrays.
+
     Raises:
       ValueError: if there are no arrays, or their shapes differ.
+
+    The inverse is :func:`unstack`.
+
+    >>> stack([np.array([1, 2]), np.array([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    >>> stack([np.array([1, 2]), np.array([3, 4])], axis=-1).tolist()
+    [[1, 3], [2, 4]]
     """
     check_out("stack", out)
     return _joined(_stacking, arrays, axis, dtype)
@@ -116,22 +156,87 @@ _stacking: Final = FastPath(_stack)
 
 
 def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along the second axis; vectors and numbers along the first."""
+    """Arrays joined along the second axis; vectors and numbers along the first.
+
+    Args:
+      tup: a sequence of arrays or numbers, or an array whose rows are joined.
+      dtype: the dtype of the result, by default the promoted one.
+
+    Returns:
+      An array of the rank of the arrays, at least 1.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    >>> hstack([np.array([1, 2]), 3]).tolist()
+    [1, 2, 3]
+    >>> hstack([np.array([[1], [2]]), np.array([[3], [4]])]).tolist()
+    [[1, 3], [2, 4]]
+    """
     return _side_by_side("hstack", tup, dtype, atleast_1d, 1)
 
 
 def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along the first axis; vectors are rows."""
+    """Arrays joined along the first axis; vectors are rows.
+
+    Args:
+      tup: a sequence of arrays or numbers, or an array whose rows are joined.
+      dtype: the dtype of the result, by default the promoted one.
+
+    Returns:
+      An array of the rank of the arrays, at least 2.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    >>> vstack([np.array([1, 2]), np.array([[3, 4], [5, 6]])]).tolist()
+    [[1, 2], [3, 4], [5, 6]]
+    """
     return _side_by_side("vstack", tup, dtype, atleast_2d, 0)
 
 
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along the third axis; vectors and matrices are expanded to three axes first."""
+    """Arrays joined along the third axis.
+
+    Vectors of size ``n`` are first expanded to ``(1, n, 1)``, matrices to ``(m, n, 1)``.
+
+    Args:
+      tup: a sequence of arrays or numbers, or an array whose rows are joined.
+      dtype: the dtype of the result, by default the promoted one.
+
+    Returns:
+      An array of the rank of the arrays, at least 3.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    >>> dstack([np.array([1, 2]), np.array([3, 4])]).tolist()
+    [[[1, 3], [2, 4]]]
+    """
     return _side_by_side("dstack", tup, dtype, atleast_3d, 2)
 
 
 def column_stack(tup: Any) -> Array:
-    """Arrays joined along the second axis; vectors are columns."""
+    """Arrays joined along the second axis; vectors are columns.
+
+    Args:
+      tup: a sequence of arrays or numbers, or an array whose rows become columns.
+
+    Returns:
+      An array of the rank of the arrays, at least 2.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    See :func:`stack` with ``axis=1`` for vectors only.
+
+    >>> column_stack([np.array([1, 2]), np.array([[3, 4], [5, 6]])]).tolist()
+    [[1, 3, 4], [2, 5, 6]]
+    """
     return _side_by_side("column_stack", tup, None, None, 1)
 
 
@@ -160,7 +265,27 @@ def _as_column(x):
 
 @one_call("axis")
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """An array with values appended along an axis (both flattened for ``None``)."""
+    """An array with values appended along an axis.
+
+    Args:
+      arr: an array or a number.
+      values: an array of the rank of ``arr``, of equal sizes except along the axis. Any shape
+        without ``axis``.
+      axis: the axis; by default both are flattened.
+
+    Returns:
+      A new array of the promoted dtype.
+
+    Raises:
+      ValueError: if an array has no such axis.
+      TypeError: if the ranks or the sizes of other axes differ.
+
+    Appending in a loop compiles for each size: collect a list and call :func:`concatenate`
+    instead.
+
+    >>> append(np.array([1, 2]), np.array([[3], [4]])).tolist()
+    [1, 2, 3, 4]
+    """
     check_arrays("append", arr, values)
     return concatenate([arr, values], axis) if axis is not None else _append(arr, values)
 
@@ -176,8 +301,21 @@ def block(arrays: Any) -> Array:
     The innermost lists are joined along the last axis, the enclosing lists along the second to
     last, and so on. Leading axes are added to arrays of lower rank.
 
+    Args:
+      arrays: an array or a number, or lists of them, nested to equal depths.
+
+    Returns:
+      An array of the promoted dtype.
+
     Raises:
       ValueError: for empty lists, tuples, and lists nested unevenly.
+      TypeError: if the sizes of blocks do not match.
+
+    >>> a, b = np.eye(2, dtype=np.int32), np.full((2, 1), 7, np.int32)
+    >>> block([[a, b], [b.T, 0]])
+    Array([[1, 0, 7],
+           [0, 1, 7],
+           [7, 7, 0]], dtype=int32)
     """
     return _block(arrays, depth=_depth(arrays))
 
@@ -227,8 +365,21 @@ def tile(A: Any, reps: ShapeLike) -> Array:
     """An array repeated along its axes.
 
     Args:
+      A: an array or a number.
       reps: the number of repetitions along each axis, aligned with the last axes. Leading axes are
-        added to the array if there are more.
+        added to the array if there are more. They must be concrete.
+
+    Returns:
+      An array whose sizes are the products of those of ``A`` and ``reps``.
+
+    Raises:
+      TypeError: if a number of repetitions is not a concrete integer.
+      ValueError: if a number of repetitions is negative.
+
+    >>> tile(np.array([1, 2]), 2).tolist()
+    [1, 2, 1, 2]
+    >>> tile(np.array([1, 2]), (2, 1)).tolist()
+    [[1, 2], [1, 2]]
     """
     check_arrays("tile", A)
     times = (reps,) if np.ndim(reps) == 0 else tuple(reps)
@@ -256,15 +407,24 @@ def repeat(
     """Elements, or rows along an axis, repeated consecutively.
 
     Args:
+      a: an array or a number.
       repeats: the number of repetitions, one for all elements or one for each.
       axis: the axis; ``None`` flattens the array.
       total_repeat_length: the size of the result along the axis: the result is truncated, or
         padded with the last element. Required if ``repeats`` is traced.
       out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
+    Returns:
+      An array of the dtype of ``a``.
+
     Raises:
       ConcretizationTypeError: if ``repeats`` is traced and ``total_repeat_length`` is ``None``.
       ValueError: if ``repeats`` has another length, or is negative.
+
+    >>> repeat(np.array([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    >>> repeat(np.array([[1, 2], [3, 4]]), np.array([1, 2]), axis=0).tolist()
+    [[1, 2], [3, 4], [3, 4]]
     """
     if out_sharding is not None:
         return with_out_sharding(

@@ -30,7 +30,10 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast, of any dtype.
 
     Returns:
-      An array of the common shape.
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> equal(np.array([1, 2], np.int32), 2)
     Array([False,  True], dtype=bool)
@@ -45,7 +48,10 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast, of any dtype.
 
     Returns:
-      An array of the common shape.
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> not_equal(np.array([1, 2], np.int32), 2)
     Array([ True, False], dtype=bool)
@@ -60,7 +66,10 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast, of any dtype.
 
     Returns:
-      An array of the common shape.
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> less(np.array([1, 2], np.int32), 2)
     Array([ True, False], dtype=bool)
@@ -75,7 +84,10 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast, of any dtype.
 
     Returns:
-      An array of the common shape.
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> less_equal(np.array([1, 2], np.int32), 1)
     Array([ True, False], dtype=bool)
@@ -90,7 +102,10 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast, of any dtype.
 
     Returns:
-      An array of the common shape.
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> greater(np.array([1, 2], np.int32), 1)
     Array([False,  True], dtype=bool)
@@ -105,7 +120,10 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers whose shapes broadcast, of any dtype.
 
     Returns:
-      An array of the common shape.
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
 
     >>> greater_equal(np.array([1, 2], np.int32), 2)
     Array([False,  True], dtype=bool)
@@ -126,7 +144,10 @@ def logical_not(x: ArrayLike, /) -> Array:
       x: an array or a number of any dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> logical_not(np.array([0, 1, 2], np.int32))
     Array([ True, False, False], dtype=bool)
@@ -145,9 +166,10 @@ def isnan(x: ArrayLike, /) -> Array:
       x: an array or a number of any dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``; false for integers and booleans.
 
-    Integers and booleans are never NaN.
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> isnan(np.array([1.0, np.nan, np.inf], np.float32))
     Array([False,  True, False], dtype=bool)
@@ -169,9 +191,10 @@ def isfinite(x: ArrayLike, /) -> Array:
       x: an array or a number of any dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``; true for integers and booleans.
 
-    Integers and booleans are always finite.
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> isfinite(np.array([1.0, np.nan, np.inf], np.float32))
     Array([ True, False, False], dtype=bool)
@@ -193,9 +216,10 @@ def isinf(x: ArrayLike, /) -> Array:
       x: an array or a number of any dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``; false for integers and booleans.
 
-    Integers and booleans are never infinite.
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> isinf(np.array([1.0, np.nan, np.inf], np.float32))
     Array([False, False,  True], dtype=bool)
@@ -218,7 +242,21 @@ def _is_signed_infinity(x, *, infinity):
 
 @one_call()
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """True where an element is positive infinity. Complex numbers raise an error."""
+    """True where an element is positive infinity.
+
+    Args:
+      x: an array or a number of real dtype.
+      out: unsupported.
+
+    Returns:
+      A boolean array of the shape of ``x``; false for integers and booleans.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> isposinf(np.array([1.0, -np.inf, np.inf], np.float32))
+    Array([False, False,  True], dtype=bool)
+    """
     check_arrays("isposinf", x)
     check_out("isposinf", out)
     check_not_complex("isposinf", x)
@@ -227,7 +265,20 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 
 @one_call()
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """True where an element is negative infinity. Complex numbers raise an error."""
+    """True where an element is negative infinity.
+
+    Args:
+      x, out: as for :func:`isposinf`.
+
+    Returns:
+      A boolean array of the shape of ``x``; false for integers and booleans.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    >>> isneginf(np.array([1.0, -np.inf, np.inf], np.float32))
+    Array([False,  True, False], dtype=bool)
+    """
     check_arrays("isneginf", x)
     check_out("isneginf", out)
     check_not_complex("isneginf", x)
@@ -245,7 +296,10 @@ def iscomplex(x: ArrayLike) -> Array:
       x: an array or a number of any dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> iscomplex(np.array([1.0, 1j, 2.0], np.complex64))
     Array([False,  True, False], dtype=bool)
@@ -262,7 +316,10 @@ def isreal(x: ArrayLike) -> Array:
       x: an array or a number of any dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      A boolean array of the shape of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> isreal(np.array([1.0, 1j, 2.0], np.complex64))
     Array([ True, False,  True], dtype=bool)
@@ -273,6 +330,12 @@ def isreal(x: ArrayLike) -> Array:
 
 def iscomplexobj(x: Any) -> bool:
     """True if a value has a complex dtype, regardless of its elements.
+
+    Args:
+      x: any value: an array, a number, a sequence, or another object.
+
+    Returns:
+      A Python boolean.
 
     >>> iscomplexobj(1.0), iscomplexobj([1.0, 2j])
     (False, True)
@@ -285,7 +348,17 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """True if a value does not have a complex dtype, regardless of its elements."""
+    """True if a value does not have a complex dtype, regardless of its elements.
+
+    Args:
+      x: any value: an array, a number, a sequence, or another object.
+
+    Returns:
+      A Python boolean.
+
+    >>> isrealobj(1.0), isrealobj([1.0, 2j])
+    (True, False)
+    """
     return not iscomplexobj(x)
 
 
@@ -297,9 +370,10 @@ def real(val: Any, /) -> Array:
       val: an array or a number of real or complex dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``val``.
 
-    Real arrays are returned unchanged.
+    Raises:
+      TypeError: if ``val`` is not an array or a number. Lists are not converted.
 
     >>> real(np.array([1 + 2j, 3.0, -1j], np.complex64))
     Array([ 1.,  3., -0.], dtype=float32)
@@ -315,9 +389,10 @@ def imag(val: Any, /) -> Array:
       val: an array or a number of real or complex dtype.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``val``.
 
-    The result is 0 for real arrays.
+    Raises:
+      TypeError: if ``val`` is not an array or a number. Lists are not converted.
 
     >>> imag(np.array([1 + 2j, 3.0, -1j], np.complex64))
     Array([ 2.,  0., -1.], dtype=float32)
@@ -335,7 +410,8 @@ def conj(x: ArrayLike, /) -> Array:
     Returns:
       An array of the shape of ``x``.
 
-    Real arrays are returned unchanged.
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> conj(np.array([1 + 2j, 3.0, -1j], np.complex64))
     Array([ 1.-2.j,  3.-0.j, -0.+1.j], dtype=complex64)
@@ -401,8 +477,18 @@ def isclose(
     """True where ``abs(a - b) <= atol + rtol * abs(b)``.
 
     Args:
+      a, b: arrays or numbers whose shapes broadcast.
       rtol, atol: relative and absolute tolerance: numbers, or arrays that broadcast.
       equal_nan: treat NaN as close to NaN. An infinity is close only to itself.
+
+    Returns:
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    >>> isclose(np.array([1.0, 2.0]), np.array([1.000001, 2.1])).tolist()
+    [True, False]
     """
     return _compare("isclose", _isclose, a, b, rtol, atol, equal_nan)
 
@@ -411,7 +497,22 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
 ) -> Array:
-    """True if all elements are close; arguments as for :func:`isclose`."""
+    """True if all elements of two arrays are close.
+
+    Args:
+      a, b: arrays or numbers whose shapes broadcast.
+      rtol, atol: relative and absolute tolerance: numbers, or arrays that broadcast.
+      equal_nan: treat NaN as close to NaN.
+
+    Returns:
+      A boolean scalar.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    >>> bool(allclose(np.array([1.0, 2.0]), np.array([1.000001, 2.1])))
+    False
+    """
     return _compare("allclose", _allclose, a, b, rtol, atol, equal_nan)
 
 
@@ -430,7 +531,14 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """True if two arrays, or nested sequences, have the same shape and equal elements.
 
     Args:
+      a1, a2: arrays, numbers or nested sequences.
       equal_nan: treat NaN as equal to NaN.
+
+    Returns:
+      A boolean scalar, which is traced under ``jit``.
+
+    >>> bool(array_equal(np.array([1, 2]), [1, 2]))
+    True
     """
     a1, a2 = asarray(a1), asarray(a2)
     if typeof(a1).shape != typeof(a2).shape:
@@ -439,7 +547,17 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 
 def array_equiv(a1: Any, a2: Any) -> Array:
-    """True if two arrays, or nested sequences, are equal after broadcasting."""
+    """True if two arrays, or nested sequences, are equal after broadcasting.
+
+    Args:
+      a1, a2: arrays, numbers or nested sequences.
+
+    Returns:
+      A boolean scalar; false if the shapes do not broadcast.
+
+    >>> bool(array_equiv(np.array([2, 2]), 2))
+    True
+    """
     a1, a2 = asarray(a1), asarray(a2)
     try:
         broadcast_shapes(typeof(a1).shape, typeof(a2).shape)
@@ -463,7 +581,17 @@ def isscalar(element: Any) -> bool:
 
 
 def iterable(y: ArrayLike) -> bool:
-    """True if a value can be iterated over; arrays of rank 0 cannot."""
+    """True if a value can be iterated over; arrays of rank 0 cannot.
+
+    Args:
+      y: any value.
+
+    Returns:
+      A Python boolean.
+
+    >>> iterable(np.zeros(2)), iterable(3.0)
+    (True, False)
+    """
     try:
         iter(y)
     except TypeError:

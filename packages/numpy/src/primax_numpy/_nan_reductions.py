@@ -116,7 +116,21 @@ def nanmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Maximum over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`max`.
+    """Maximum over axes that ignores NaN; NaN if all elements are NaN.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: a lower bound of the result; required with ``where``, and for empty arrays.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
 
     >>> float(nanmax(np.array([1.0, np.nan])))
     1.0
@@ -133,7 +147,25 @@ def nanmin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Minimum over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`max`."""
+    """Minimum over axes that ignores NaN; NaN if all elements are NaN.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: an upper bound of the result; required with ``where``, and for empty arrays.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
+
+    >>> float(nanmin(np.array([1.0, np.nan])))
+    1.0
+    """
     return _nan_extreme(_nanmin, plain.min, a, axis, out, keepdims, initial, where)
 
 
@@ -186,7 +218,22 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Sum over axes that ignores NaN. Arguments as for :func:`sum`.
+    """Sum over axes that ignores NaN.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the sum, by default as for :func:`sum`.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: the initial value of the sum.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      An array without the reduced axes; 0 if all elements are NaN.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
 
     The derivative with respect to an element that is NaN is zero.
 
@@ -206,7 +253,28 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Product over axes that ignores NaN. Arguments as for :func:`sum`."""
+    """Product over axes that ignores NaN.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the product, by default as for :func:`prod`.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: the initial value of the product.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      An array without the reduced axes; 1 if all elements are NaN.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    The derivative with respect to an element that is NaN is zero.
+
+    >>> float(nanprod(np.array([2.0, np.nan])))
+    2.0
+    """
     return _nan_total(_nanprod, plain.prod, a, axis, dtype, out, keepdims, initial, where)
 
 
@@ -229,7 +297,21 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Mean over axes that ignores NaN; NaN if all elements are. Arguments as for :func:`mean`.
+    """Mean over axes that ignores NaN; NaN if all elements are NaN.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the sum and of the result, by default as for :func:`mean`.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
 
     >>> float(nanmean(np.array([1.0, np.nan, 3.0])))
     2.0
@@ -271,7 +353,24 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """Variance over axes that ignores NaN. Arguments as for :func:`var`.
+    """Variance over axes that ignores NaN.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the sums and of the result, by default as for :func:`var`.
+      out: unsupported.
+      ddof: the sum of squares is divided by ``n - ddof``, where ``n`` counts the elements that are
+        not NaN.
+      keepdims: keep the reduced axes with size 1.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+      mean: the precomputed mean, with ``keepdims=True``.
+
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
 
     >>> float(nanvar(np.array([1.0, np.nan, 3.0])))
     1.0
@@ -294,7 +393,28 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """Standard deviation over axes that ignores NaN. Arguments as for :func:`var`."""
+    """Standard deviation over axes that ignores NaN: the square root of :func:`nanvar`.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the sums and of the result, by default as for :func:`var`.
+      out: unsupported.
+      ddof: the sum of squares is divided by ``n - ddof``, where ``n`` counts the elements that are
+        not NaN.
+      keepdims: keep the reduced axes with size 1.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+      mean: the precomputed mean, with ``keepdims=True``.
+
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    >>> float(nanstd(np.array([1.0, np.nan, 3.0])))
+    1.0
+    """
     static = check_variance("nanstd", a, axis, dtype, out, ddof, where, mean)
     if not is_inexact(typeof(a).dtype):
         return std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
@@ -324,7 +444,20 @@ def _nanargmin(a, *, axis, keepdims):
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the maximum that ignores NaN; -1 if all elements are. See :func:`argmax`.
+    """Index of the maximum that ignores NaN; -1 if all elements are NaN.
+
+    Args:
+      a: real numbers or booleans.
+      axis: the axis; by default the index is that in the flattened array.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array of the default integer dtype.
+
+    Raises:
+      TypeError: if ``a`` is complex.
+      ValueError: if the reduction is empty, or the axis does not exist.
 
     >>> int(nanargmax(np.array([1.0, np.nan, 3.0])))
     2
@@ -339,7 +472,24 @@ def nanargmax(
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the minimum that ignores NaN; -1 if all elements are. See :func:`argmax`."""
+    """Index of the minimum that ignores NaN; -1 if all elements are NaN.
+
+    Args:
+      a: real numbers or booleans.
+      axis: the axis; by default the index is that in the flattened array.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array of the default integer dtype.
+
+    Raises:
+      TypeError: if ``a`` is complex.
+      ValueError: if the reduction is empty, or the axis does not exist.
+
+    >>> int(nanargmin(np.array([1.0, np.nan, 3.0])))
+    0
+    """
     check_arrays("nanargmin", a)
     if not is_inexact(typeof(a).dtype):
         return plain.argmin(a, axis, out, keepdims)

@@ -133,13 +133,45 @@ def _reducing_extrema(reduction: _Method) -> _Method:
 
 @_ufunc(2, 0, reduce=_reductions.sum, accumulate=_accumulating(lax.cumsum), at=_updating("add"))
 def add(x: Any, y: Any, /) -> Any:
-    """``x + y``; logical or for booleans."""
+    """``x + y`` elementwise; logical or for booleans.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> add(np.array([1, 2], np.int32), 10)
+    Array([11, 12], dtype=int32)
+    >>> add.reduce(np.array([1, 2, 3], np.int32))
+    Array(6, dtype=int32)
+    """
     return operate("add", operator.add, x, y)
 
 
 @_ufunc(2, at=_updating("subtract"))
 def subtract(x: Any, y: Any, /) -> Any:
-    """``x - y``; booleans raise an error."""
+    """``x - y`` elementwise.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: for booleans, and if an operand is not an array or a number.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> subtract(np.array([1, 2], np.int32), 10)
+    Array([-9, -8], dtype=int32)
+    """
     return operate("subtract", operator.sub, x, y)
 
 
@@ -147,14 +179,46 @@ def subtract(x: Any, y: Any, /) -> Any:
     2, 1, reduce=_reductions.prod, accumulate=_accumulating(lax.cumprod), at=_updating("multiply")
 )
 def multiply(x: Any, y: Any, /) -> Any:
-    """``x * y``; logical and for booleans."""
+    """``x * y`` elementwise; logical and for booleans.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> multiply(np.array([1, 2], np.int32), 10)
+    Array([10, 20], dtype=int32)
+    >>> multiply.outer(np.array([1, 2]), np.array([1, 10])).tolist()
+    [[1, 10], [2, 20]]
+    """
     return operate("multiply", operator.mul, x, y)
 
 
 @_ufunc(1)
 @elementwise
 def negative(x: Any, /) -> Any:
-    """``-x``; unsigned integers wrap, booleans raise an error."""
+    """``-x`` elementwise; unsigned integers wrap.
+
+    Args:
+      x: an array or a number that is not boolean.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: for booleans, and if ``x`` is not an array or a number.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> negative(np.array([1, -2], np.int32))
+    Array([-1,  2], dtype=int32)
+    """
     return lax.neg(x)
 
 
@@ -164,7 +228,25 @@ def negative(x: Any, /) -> Any:
 )  # fmt: skip
 @elementwise
 def maximum(x: Any, y: Any, /) -> Any:
-    """Elementwise maximum; NaN if either element is."""
+    """Larger of two elements; NaN if either is NaN.
+
+    Complex numbers are ordered lexicographically.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The derivative is that of the larger element, half of each for equal ones. The function is a
+    :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``. :func:`fmax` ignores NaN.
+
+    >>> maximum(np.array([1.0, np.nan], np.float32), 0.5)
+    Array([ 1., nan], dtype=float32)
+    """
     return lax.max(*pair("maximum", x, y))
 
 
@@ -174,7 +256,25 @@ def maximum(x: Any, y: Any, /) -> Any:
 )  # fmt: skip
 @elementwise
 def minimum(x: Any, y: Any, /) -> Any:
-    """Elementwise minimum; NaN if either element is."""
+    """Smaller of two elements; NaN if either is NaN.
+
+    Complex numbers are ordered lexicographically.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The derivative is that of the smaller element, half of each for equal ones. The function is a
+    :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``. :func:`fmin` ignores NaN.
+
+    >>> minimum(np.array([1.0, np.nan], np.float32), 0.5)
+    Array([0.5, nan], dtype=float32)
+    """
     return lax.min(*pair("minimum", x, y))
 
 
@@ -183,19 +283,64 @@ def minimum(x: Any, y: Any, /) -> Any:
 
 @_ufunc(2, -1, reduce=_reducing_bits("bitwise_and"), accumulate=_scanning(lax.bitwise_and))
 def bitwise_and(x: Any, y: Any, /) -> Any:
-    """``x & y``: bitwise and of integers or booleans."""
+    """``x & y``: bitwise and of integers or booleans.
+
+    Args:
+      x, y: integers or booleans whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number of integer or boolean dtype.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> bitwise_and(np.array([1, 2, 3], np.int32), 2)
+    Array([0, 2, 2], dtype=int32)
+    """
     return operate("bitwise_and", operator.and_, x, y)
 
 
 @_ufunc(2, 0, reduce=_reducing_bits("bitwise_or"), accumulate=_scanning(lax.bitwise_or))
 def bitwise_or(x: Any, y: Any, /) -> Any:
-    """``x | y``: bitwise or of integers or booleans."""
+    """``x | y``: bitwise or of integers or booleans.
+
+    Args:
+      x, y: integers or booleans whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number of integer or boolean dtype.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> bitwise_or(np.array([1, 2, 3], np.int32), 2)
+    Array([3, 2, 3], dtype=int32)
+    """
     return operate("bitwise_or", operator.or_, x, y)
 
 
 @_ufunc(2, 0, reduce=_reducing_bits("bitwise_xor"), accumulate=_scanning(lax.bitwise_xor))
 def bitwise_xor(x: Any, y: Any, /) -> Any:
-    """``x ^ y``: bitwise exclusive or of integers or booleans."""
+    """``x ^ y``: bitwise exclusive or of integers or booleans.
+
+    Args:
+      x, y: integers or booleans whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number of integer or boolean dtype.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> bitwise_xor(np.array([1, 2, 3], np.int32), 2)
+    Array([3, 0, 1], dtype=int32)
+    """
     return operate("bitwise_xor", operator.xor, x, y)
 
 
@@ -206,21 +351,66 @@ def _truths(x: Any, y: Any) -> tuple[Any, Any]:
 @_ufunc(2, True, reduce=_reducing_bits("logical_and"), accumulate=_scanning(lax.bitwise_and, True))
 @elementwise
 def logical_and(x: Any, y: Any, /) -> Any:
-    """True where both elements are nonzero (true)."""
+    """True where both elements are nonzero (true).
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> logical_and(np.array([0, 1, 2]), np.array([1, 1, 0])).tolist()
+    [False, True, False]
+    """
     return lax.bitwise_and(*_truths(x, y))
 
 
 @_ufunc(2, False, reduce=_reducing_bits("logical_or"), accumulate=_scanning(lax.bitwise_or, True))
 @elementwise
 def logical_or(x: Any, y: Any, /) -> Any:
-    """True where at least one element is nonzero (true)."""
+    """True where at least one element is nonzero (true).
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> logical_or(np.array([0, 1, 2]), np.array([0, 1, 0])).tolist()
+    [False, True, True]
+    """
     return lax.bitwise_or(*_truths(x, y))
 
 
 @_ufunc(2, False, reduce=_reducing_bits("logical_xor"), accumulate=_scanning(lax.bitwise_xor, True))
 @elementwise
 def logical_xor(x: Any, y: Any, /) -> Any:
-    """True where exactly one element is nonzero (true)."""
+    """True where exactly one element is nonzero (true).
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      A boolean array of the common shape.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> logical_xor(np.array([0, 1, 2]), np.array([1, 1, 0])).tolist()
+    [True, False, True]
+    """
     return lax.bitwise_xor(*_truths(x, y))
 
 
@@ -298,7 +488,23 @@ _BASES: dict[float, tuple[_Method, float]] = {
 @_ufunc(2, -math.inf, reduce=_reducing_logs(math.e), accumulate=_accumulating_logs(math.e))
 @elementwise
 def logaddexp(x: Any, y: Any, /) -> Any:
-    """``log(exp(x) + exp(y))``, without intermediate overflow; integers become floats."""
+    """``log(exp(x) + exp(y))`` elementwise, without intermediate overflow.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype; integers become floats.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The derivatives are the softmax weights of the two operands. The function is a :class:`ufunc`,
+    with methods such as ``reduce`` and ``accumulate``.
+
+    >>> round(float(logaddexp(1000.0, 1000.0)), 3)
+    1000.693
+    """
     x, y = broadcast_together(*inexact_pair("logaddexp", x, y))
     out: Any = _log_sum(x, y, *_BASES[math.e])
     if not is_complex(out):
@@ -311,6 +517,21 @@ def logaddexp(x: Any, y: Any, /) -> Any:
 @_ufunc(2, -math.inf, reduce=_reducing_logs(2.0), accumulate=_accumulating_logs(2.0))
 @elementwise
 def logaddexp2(x: Any, y: Any, /) -> Any:
-    """``log2(2**x + 2**y)``, without intermediate overflow; integers become floats."""
+    """``log2(2**x + 2**y)`` elementwise, without intermediate overflow.
+
+    Args:
+      x, y: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape, of the promoted dtype; integers become floats.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The function is a :class:`ufunc`, with methods such as ``reduce`` and ``accumulate``.
+
+    >>> float(logaddexp2(1000.0, 1000.0))
+    1001.0
+    """
     x, y = broadcast_together(*inexact_pair("logaddexp2", x, y))
     return _log_sum(x, y, *_BASES[2.0])

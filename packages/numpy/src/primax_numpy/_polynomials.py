@@ -48,7 +48,18 @@ def _check_sum(name: str, a1: Any, a2: Any) -> None:
 
 
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Sum of two polynomials; the result has the length of the longer one.
+    """Sum of two polynomials.
+
+    Args:
+      a1, a2: vectors of coefficients, from the highest power down.
+
+    Returns:
+      A vector of the length of the longer operand, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number.
+
+    The sum is differentiable with respect to all coefficients.
 
     >>> polyadd(np.array([1, 2]), np.array([1, 0, 0])).tolist()
     [1, 1, 2]
@@ -59,7 +70,22 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Difference of two polynomials; the result has the length of the longer one."""
+    """Difference of two polynomials.
+
+    Args:
+      a1, a2: vectors of coefficients, from the highest power down.
+
+    Returns:
+      A vector of the length of the longer operand, of the promoted dtype.
+
+    Raises:
+      TypeError: if an operand is not an array or a number.
+
+    The difference is differentiable with respect to all coefficients.
+
+    >>> polysub(np.array([1, 2]), np.array([1, 0, 0])).tolist()
+    [-1, 1, 2]
+    """
     _check_sum("polysub", a1, a2)
     difference: Array = _sum_of(a1, a2, subtract=True)
     return difference
@@ -81,7 +107,14 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """Product of two polynomials; integers become floats.
 
     Args:
+      a1, a2: vectors of coefficients, from the highest power down.
       trim_leading_zeros: first remove leading zeros of both factors, which must be concrete.
+
+    Returns:
+      A float vector of ``len(a1) + len(a2) - 1`` coefficients.
+
+    Raises:
+      TypeError: if an operand is not an array or a number.
 
     >>> polymul(np.array([1.0, 2.0]), np.array([1.0, 3.0])).tolist()
     [1.0, 5.0, 6.0]
@@ -126,6 +159,11 @@ def polydiv(u: Any, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[
     Args:
       u, v: dividend and divisor. The first coefficient of ``v`` must not be zero.
       trim_leading_zeros: remove leading zeros of the remainder, which must be concrete.
+
+    Returns:
+      A pair of float vectors; the remainder has the length of ``u`` unless it is trimmed.
+
+    The result is differentiable with respect to all coefficients.
 
     >>> [p.tolist() for p in polydiv(np.array([1.0, 5.0, 7.0]), np.array([1.0, 2.0]))]
     [[1.0, 3.0], [0.0, 0.0, 1.0]]
@@ -176,6 +214,18 @@ def _with_axis(name: str, p: Any) -> None:
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The ``m``-th derivative of a polynomial; integers become floats.
 
+    Args:
+      p: a vector of coefficients, from the highest power down.
+      m: the order of the derivative, a concrete integer.
+
+    Returns:
+      A float vector of ``max(len(p) - m, 0)`` coefficients.
+
+    Raises:
+      ValueError: if ``m`` is negative.
+
+    The result is differentiable with respect to all coefficients.
+
     >>> polyder(np.array([1.0, 2.0, 3.0])).tolist()
     [2.0, 2.0]
     """
@@ -209,8 +259,16 @@ def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
     """The ``m``-fold antiderivative of a polynomial; integers become floats.
 
     Args:
+      p: a vector of coefficients, from the highest power down.
+      m: the number of integrations, a concrete integer.
       k: the constants of integration in order: a scalar for all, or a vector of ``m``; zero by
         default.
+
+    Returns:
+      A float vector of ``len(p) + m`` coefficients.
+
+    Raises:
+      ValueError: if ``m`` is negative, or ``k`` has another length.
 
     >>> polyint(np.array([2.0, 2.0]), k=np.array([5.0])).tolist()
     [1.0, 2.0, 5.0]
@@ -250,11 +308,16 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     """Values of a polynomial, by Horner's method.
 
     Args:
-      p: coefficients along the first axis, from the highest power down; further axes broadcast with
-        ``x``.
+      p: coefficients along the first axis, from the highest power down; further axes broadcast
+        with ``x``.
       x: the points of evaluation, of any shape.
       unroll: the number of steps in one loop iteration; by default short polynomials are unrolled
         completely.
+
+    Returns:
+      An array of the broadcast shape, of the promoted dtype.
+
+    The values are differentiable with respect to coefficients and points.
 
     >>> polyval(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0])).tolist()
     [3.0, 11.0]
@@ -302,6 +365,14 @@ def poly(seq_of_zeros: Any) -> Array:
     Args:
       seq_of_zeros: a vector of zeros, or a square matrix whose eigenvalues are the zeros (the
         coefficients are then complex).
+
+    Returns:
+      A vector of one coefficient more than zeros, from the highest power down.
+
+    Raises:
+      ValueError: if the argument is neither a vector nor a square matrix.
+
+    The inverse is :func:`roots`.
 
     >>> poly(np.array([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]
@@ -368,6 +439,12 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
       strip_zeros: first strip leading and trailing zeros, which needs concrete values. With
         ``False``, as required under ``jit``, the result has ``len(p) - 1`` zeros in descending
         order of magnitude, with one trailing NaN for each leading coefficient that is zero.
+
+    Returns:
+      A complex vector.
+
+    Raises:
+      ValueError: if ``p`` is not a vector.
 
     >>> sorted(np.real(roots(np.array([1.0, -3.0, 2.0]))).round(3).tolist())
     [1.0, 2.0]

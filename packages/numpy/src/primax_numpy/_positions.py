@@ -30,16 +30,22 @@ def nonzero(
     """Indices of the nonzero elements, one array for each axis.
 
     Args:
+      a: an array with at least one axis.
       size: the number of indices to return: the result is truncated, or padded with
         ``fill_value``. Required under transformations, where the number of nonzero elements is
         unknown.
       fill_value: a number, or a tuple of one for each axis; 0 by default.
 
+    Returns:
+      A tuple of vectors of the default integer dtype, in row-major order.
+
     Raises:
       ConcretizationTypeError: if ``a`` is traced and ``size`` is ``None``.
       ValueError: if ``a`` is a scalar.
 
-    >>> nonzero(np.array([0, 3, 0, 4]), size=3, fill_value=-1)
+    >>> [x.tolist() for x in nonzero(np.array([[0, 3], [5, 4]]))]
+    [[0, 1, 1], [1, 0, 1]]
+    >>> nonzero(np.array([0, 3, 0, 4], np.int32), size=3, fill_value=-1)
     (Array([ 1,  3, -1], dtype=int32),)
     """
     check_arrays("nonzero", a)
@@ -124,7 +130,24 @@ def _type_of(fill: Any) -> Any:
 def argwhere(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Indices of the nonzero elements, one row for each; arguments as for :func:`nonzero`."""
+    """Indices of the nonzero elements, one row for each.
+
+    Args:
+      a: an array or a number.
+      size: the number of indices to return: the result is truncated, or padded with
+        ``fill_value``. Required under transformations, where the number of nonzero elements is
+        unknown.
+      fill_value: a number, or a tuple of one for each axis; 0 by default.
+
+    Returns:
+      An array of shape ``(count, a.ndim)`` of the default integer dtype.
+
+    Raises:
+      ConcretizationTypeError: if ``a`` is traced and ``size`` is ``None``.
+
+    >>> argwhere(np.array([[0, 3], [5, 4]])).tolist()
+    [[0, 1], [1, 0], [1, 1]]
+    """
     check_arrays("argwhere", a)
     if not typeof(a).ndim:
         if size is None and isinstance(a, Tracer):
@@ -143,7 +166,24 @@ def _columns(*indices):
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Indices of the nonzero elements of the flattened array; arguments as for :func:`nonzero`."""
+    """Indices of the nonzero elements of the flattened array.
+
+    Args:
+      a: an array or a number.
+      size: the number of indices to return: the result is truncated, or padded with
+        ``fill_value``. Required under transformations, where the number of nonzero elements is
+        unknown.
+      fill_value: the padding, 0 by default.
+
+    Returns:
+      A vector of the default integer dtype.
+
+    Raises:
+      ConcretizationTypeError: if ``a`` is traced and ``size`` is ``None``.
+
+    >>> flatnonzero(np.array([[0, 3], [5, 4]])).tolist()
+    [1, 2, 3]
+    """
     check_arrays("flatnonzero", a)
     return _positions("flatnonzero", ravel(a), size, fill_value)[0]
 
@@ -153,11 +193,21 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
     Args:
       condition: flattened; nonzero elements are true.
+      arr: an array or a number, flattened.
       size: the number of elements to return: the result is truncated, or padded with
         ``fill_value``. Required under transformations.
+      fill_value: the padding, 0 by default.
+
+    Returns:
+      A vector of the dtype of ``arr``.
 
     Raises:
+      ConcretizationTypeError: if ``condition`` is traced and ``size`` is ``None``.
       ValueError: if the condition is true beyond the end of the array.
+
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> extract(x > 2, x).tolist()
+    [3, 4]
     """
     check_arrays("extract", condition, arr)
     return _compressed("extract", ravel(condition), ravel(arr), 0, size, fill_value)
@@ -171,12 +221,22 @@ def compress(
 
     Args:
       condition: a vector; nonzero elements are true. Rows beyond its end are dropped.
+      a: an array or a number.
       axis: the axis; ``None`` flattens the array.
       size: the number of rows to return: the result is truncated, or padded with ``fill_value``.
         Required under transformations.
+      fill_value: the padding, 0 by default.
+      out: unsupported.
+
+    Returns:
+      An array of the dtype of ``a``.
 
     Raises:
+      ConcretizationTypeError: if ``condition`` is traced and ``size`` is ``None``.
       ValueError: if the condition has several axes, or is true beyond the end of the array.
+
+    >>> compress(np.array([False, True]), np.array([[1, 2], [3, 4]]), axis=0).tolist()
+    [[3, 4]]
     """
     check_arrays("compress", condition, a)
     check_out("compress", out)
@@ -239,10 +299,15 @@ def ravel_multi_index(
       multi_index: integer arrays, one for each axis; they are broadcast together.
       dims: the shape of the array.
       mode: the treatment of indices out of bounds: ``"raise"`` an error (they must be concrete),
-        ``"wrap"`` takes them modulo the size, ``"clip"`` clamps them, ``"ignore"`` does not
-        check.
+        ``"wrap"`` takes them modulo the size, ``"clip"`` clamps them, ``"ignore"`` does not check.
       order: ``"C"`` (row-major) or ``"F"`` (column-major).
       dtype: the dtype of the result; the promoted one by default.
+
+    Returns:
+      An integer array of the common shape of ``multi_index``.
+
+    >>> ravel_multi_index((np.array([0, 1]), np.array([2, 0])), (2, 3)).tolist()
+    [2, 3]
     """
     parts = tuple(multi_index)
     shape = tuple([operator.index(d) for d in dims])
@@ -301,6 +366,17 @@ def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
     Args:
       indices: integers; negative ones count from the end, and those out of bounds are clamped.
       shape: the shape of the array; its sizes may be traced.
+
+    Returns:
+      A tuple of an integer array of the shape of ``indices`` for each axis.
+
+    Raises:
+      TypeError: if ``indices`` are not integers.
+
+    The inverse is :func:`ravel_multi_index`.
+
+    >>> [x.tolist() for x in unravel_index(np.array([2, 3]), (2, 3))]
+    [[0, 1], [2, 0]]
     """
     check_arrays("unravel_index", indices)
     sized = isinstance(shape, (tuple, list)) or getattr(shape, "ndim", 0)

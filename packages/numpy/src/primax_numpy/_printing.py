@@ -17,9 +17,19 @@ def array_repr(
     """``repr(arr)`` with other print options.
 
     Args:
+      arr: an array.
       max_line_width: the line width in characters.
       precision: the number of decimals.
       suppress_small: print very small numbers as 0.
+
+    Returns:
+      A string, with the class and the dtype.
+
+    Options that are ``None`` have the current value, see :func:`get_printoptions`.
+
+    >>> import primax_numpy as jnp
+    >>> array_repr(jnp.array([1.2345, 2.0]), precision=2)
+    'Array([1.23, 2.  ], dtype=float32)'
     """
     with _options(max_line_width, precision, suppress_small):
         return repr(arr)
@@ -31,7 +41,23 @@ def array_str(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """``str(a)`` with other print options; arguments as for :func:`array_repr`."""
+    """``str(a)`` with other print options.
+
+    Args:
+      a: an array.
+      max_line_width: the line width in characters.
+      precision: the number of decimals.
+      suppress_small: print very small numbers as 0.
+
+    Returns:
+      A string, with the elements only.
+
+    Options that are ``None`` have the current value, see :func:`get_printoptions`.
+
+    >>> import primax_numpy as jnp
+    >>> array_str(jnp.array([1.2345, 2.0]), precision=2)
+    '[1.23 2.  ]'
+    """
     with _options(max_line_width, precision, suppress_small):
         return str(a)
 
@@ -44,6 +70,15 @@ def _options(width: Any, precision: Any, suppress: Any) -> AbstractContextManage
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[dict[str, Any]]:
     """Context manager that changes print options, which are those of ``numpy.printoptions``.
 
+    Args:
+      args, kwargs: options by name, such as ``precision`` (the number of decimals), ``suppress``,
+        ``threshold`` and ``linewidth``.
+
+    Returns:
+      A context manager; its value is the dictionary of the changed options.
+
+    The options apply to arrays of NumPy, too. They are restored at the end of the block.
+
     >>> with printoptions(precision=2):
     ...     print(np.array([1.2345]))
     [1.23]
@@ -53,10 +88,34 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[dict[str, 
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The current print options, which are NumPy's."""
+    """The current print options, which are NumPy's.
+
+    Returns:
+      A new dictionary: changes of it have no effect.
+
+    See :func:`set_printoptions` and :func:`printoptions` for changes.
+
+    >>> with printoptions(precision=2):
+    ...     get_printoptions()["precision"]
+    2
+    """
     return dict(np.get_printoptions())
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Change the print options, which are those of ``numpy.set_printoptions``."""
+    """Change the print options, which are those of ``numpy.set_printoptions``.
+
+    Args:
+      args, kwargs: options by name, such as ``precision`` (the number of decimals), ``suppress``,
+        ``threshold`` and ``linewidth``.
+
+    The options apply to arrays of NumPy, too, until they are changed again. See
+    :func:`printoptions` for a temporary change.
+
+    >>> before = get_printoptions()
+    >>> set_printoptions(precision=2)
+    >>> print(np.array([1.2345]))
+    [1.23]
+    >>> set_printoptions(**before)
+    """
     np.set_printoptions(*args, **kwargs)

@@ -61,8 +61,12 @@ def matmul(
     Args:
       a: shape ``(..., n, k)`` or ``(k,)``.
       b: shape ``(..., k, m)`` or ``(k,)``.
-      precision: a `primax.lax.Precision`, a pair of them, or a name.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
       preferred_element_type: the dtype of the accumulator and of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``(..., n, m)``, without ``n`` or ``m`` for vectors.
 
     Raises:
       ValueError: if an operand is a scalar, or the batch axes do not broadcast.
@@ -140,11 +144,27 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Sum of products over the last axis of ``a`` and the second to last of ``b``; for scalars a
-    product.
+    """Sum of products over the last axis of ``a`` and the second to last of ``b``.
+
+    If an operand is a scalar, the result is the elementwise product. A vector ``b`` is summed over
+    its only axis.
+
+    Args:
+      a, b: arrays or numbers.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``a.shape[:-1] + b.shape[:-2] + b.shape[-1:]``, of the promoted dtype.
 
     Raises:
       TypeError: if the summed sizes differ.
+
+    >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    11.0
+    >>> dot(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
+    [3, 7]
     """
     if out_sharding is not None:
         return with_out_sharding(
@@ -187,8 +207,19 @@ def inner(
 ) -> Array:
     """Sum of products over the last axes of both operands; for scalars a product.
 
+    Args:
+      a, b: arrays or numbers with equal last sizes. Complex numbers are not conjugated.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      An array of shape ``a.shape[:-1] + b.shape[:-1]``, of the promoted dtype.
+
     Raises:
       TypeError: if the last sizes differ.
+
+    >>> inner(np.array([[1, 2], [3, 4]]), np.array([1, 10])).tolist()
+    [21, 43]
     """
     check_arrays("inner", a, b)
     x, y = typeof(a), typeof(b)
@@ -210,8 +241,19 @@ def vdot(
 ) -> Array:
     """Sum of products of all elements, with ``a`` conjugated.
 
+    Args:
+      a, b: arrays with equal numbers of elements, which are flattened.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      A scalar of the promoted dtype.
+
     Raises:
       TypeError: if the numbers of elements differ.
+
+    >>> complex(vdot(np.array([1j, 2.0]), np.array([1j, 1.0])))
+    (3+0j)
     """
     check_arrays("vdot", a, b)
     x, y = typeof(a), typeof(b)
@@ -234,8 +276,20 @@ def vecdot(
 ) -> Array:  # fmt: skip
     """Sum of products along one axis, with the first operand conjugated; the other axes broadcast.
 
+    Args:
+      x1, x2: arrays with at least one axis.
+      axis: the axis of the sum, by default the last.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      An array of the common shape without the axis, of the promoted dtype.
+
     Raises:
       ValueError: if an operand is a scalar, or the sizes along the axis differ.
+
+    >>> vecdot(np.array([[1, 2], [3, 4]]), np.array([1, 10])).tolist()
+    [21, 43]
     """
     check_arrays("vecdot", x1, x2)
     x, y = typeof(x1), typeof(x2)
@@ -285,10 +339,22 @@ def _check_core(name: str, m: int, n: int, x1: Any, x2: Any) -> None:
 
 @checked(partial(_check_core, "matvec", 2, 1))
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Product of matrices ``(..., n, k)`` and vectors ``(..., k)``.
+    """Product of matrices and vectors; the leading axes broadcast.
+
+    Args:
+      x1: matrices of shape ``(..., n, k)``.
+      x2: vectors of shape ``(..., k)``.
+
+    Returns:
+      Vectors of shape ``(..., n)``, of the promoted dtype.
 
     Raises:
       ValueError: if there are too few axes, or sizes do not match.
+
+    Complex matrices are not conjugated.
+
+    >>> matvec(np.array([[1, 2], [3, 4]]), np.array([1, 10])).tolist()
+    [21, 43]
     """
     a, b = promoted("matvec", x1, x2, any_number)
     return _batched_product(a, b, 2, 1)
@@ -296,10 +362,22 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @checked(partial(_check_core, "vecmat", 1, 2))
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Product of vectors ``(..., k)``, conjugated, and matrices ``(..., k, m)``.
+    """Product of vectors, conjugated, and matrices; the leading axes broadcast.
+
+    Args:
+      x1: vectors of shape ``(..., k)``.
+      x2: matrices of shape ``(..., k, m)``.
+
+    Returns:
+      Vectors of shape ``(..., m)``, of the promoted dtype.
 
     Raises:
       ValueError: if there are too few axes, or sizes do not match.
+
+    For real vectors the result is that of ``matmul(x1, x2)``.
+
+    >>> vecmat(np.array([1, 10]), np.array([[1, 2], [3, 4]])).tolist()
+    [31, 42]
     """
     a, b = promoted("vecmat", x1, x2, any_number)
     if dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
@@ -331,10 +409,22 @@ def tensordot(
     """Sum of products over several axes of both operands.
 
     Args:
+      a, b: arrays or numbers.
       axes: a number (the last axes of ``a``, the first of ``b``), or a pair of axes or of lists.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of the other axes of ``a``, then those of ``b``.
 
     Raises:
       TypeError: if the axes are malformed, repeated, or of different sizes.
+
+    >>> tensordot(np.ones((2, 3)), np.ones((3, 2)), axes=([0, 1], [1, 0])).tolist()
+    6.0
+    >>> tensordot(np.ones((2, 3, 4)), np.ones((3, 4, 5))).shape
+    (2, 5)
     """
     if out_sharding is not None:
         return with_out_sharding(
@@ -383,7 +473,20 @@ def _pair_of_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int
 
 @one_call()
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """Products of all pairs of elements, shape ``(a.size, b.size)``."""
+    """Products of all pairs of elements of two arrays.
+
+    Args:
+      a, b: arrays or numbers, which are flattened.
+      out: unsupported.
+
+    Returns:
+      An array of shape ``(a.size, b.size)``, of the promoted dtype.
+
+    Complex numbers are not conjugated.
+
+    >>> outer(np.array([1, 2]), np.array([1, 10])).tolist()
+    [[1, 10], [2, 20]]
+    """
     check_arrays("outer", a, b)
     check_out("outer", out)
     return _outer(a, b)
@@ -402,8 +505,19 @@ def _outer(a, b):
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: blocks of ``b`` scaled by the elements of ``a``.
 
+    Args:
+      a, b: arrays or numbers; leading axes of size 1 are added to the one of lower rank.
+
+    Returns:
+      An array whose sizes are the products of those of ``a`` and ``b``.
+
+    Raises:
+      TypeError: if an operand is not an array or a number.
+
     >>> kron(np.int32([1, 10]), np.int32([1, 2]))
     Array([ 1,  2, 10, 20], dtype=int32)
+    >>> kron(np.eye(2, dtype=int), np.array([[1, 2]])).tolist()
+    [[1, 2, 0, 0], [0, 0, 1, 2]]
     """
     a, b = promoted("kron", a, b, any_number)
     n = max(typeof(a).ndim, typeof(b).ndim)
@@ -427,11 +541,19 @@ def cross(
     """Cross products of vectors with three components; the other axes broadcast.
 
     Args:
-      axisa, axisb, axisc: the axes of the components of ``a``, ``b`` and the result; ``axis`` sets
-        all three.
+      a, b: arrays with an axis of size 3.
+      axisa, axisb, axisc: the axes of the components of ``a``, ``b`` and the result, by default
+        the last.
+      axis: sets all three axes.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
 
     Raises:
       ValueError: if an axis does not have three elements.
+
+    >>> cross(np.array([1, 0, 0]), np.array([0, 1, 0])).tolist()
+    [0, 0, 1]
     """
     check_arrays("cross", a, b)
     x, y = typeof(a), typeof(b)

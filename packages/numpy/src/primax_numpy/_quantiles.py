@@ -317,10 +317,23 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """:func:`quantile` with ``q`` in ``[0, 100]``.
+    """Percentiles over axes: :func:`quantile` with ``q`` in ``[0, 100]``.
 
     Args:
+      a: real numbers; integers give floats. NaN in a row gives NaN.
+      q: a level in ``[0, 100]`` or a vector of levels; others are clamped.
+      axis: the reduced axis or axes; all by default.
+      out, overwrite_input: unsupported.
+      method: the interpolation between elements, as for :func:`quantile`.
+      keepdims: keep the reduced axes with size 1.
+      weights: nonnegative weights, as for :func:`quantile`.
       out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      The quantiles; for a vector ``q`` along a new first axis.
+
+    >>> percentile(np.array([1.0, 2.0, 3.0]), np.array([50.0, 75.0])).tolist()
+    [2.0, 2.5]
     """
     if out_sharding is not None:
         return with_out_sharding(
@@ -349,7 +362,19 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """:func:`quantile` that ignores NaN; NaN if all elements are.
+    """Quantiles over axes that ignore NaN; NaN if all elements are NaN.
+
+    Args:
+      a: real numbers; integers give floats. NaN is ignored.
+      q: a level in ``[0, 1]`` or a vector of levels; others are clamped.
+      axis: the reduced axis or axes; all by default.
+      out, overwrite_input: unsupported.
+      method: the interpolation between elements, as for :func:`quantile`.
+      keepdims: keep the reduced axes with size 1.
+      weights: nonnegative weights, as for :func:`quantile`.
+
+    Returns:
+      The quantiles; for a vector ``q`` along a new first axis.
 
     >>> float(nanquantile(np.array([1.0, np.nan, 3.0]), 0.5))
     2.0
@@ -368,7 +393,23 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """:func:`percentile` that ignores NaN; NaN if all elements are."""
+    """Percentiles over axes that ignore NaN; NaN if all elements are NaN.
+
+    Args:
+      a: real numbers; integers give floats. NaN is ignored.
+      q: a level in ``[0, 100]`` or a vector of levels; others are clamped.
+      axis: the reduced axis or axes; all by default.
+      out, overwrite_input: unsupported.
+      method: the interpolation between elements, as for :func:`quantile`.
+      keepdims: keep the reduced axes with size 1.
+      weights: nonnegative weights, as for :func:`quantile`.
+
+    Returns:
+      The quantiles; for a vector ``q`` along a new first axis.
+
+    >>> float(nanpercentile(np.array([1.0, np.nan, 3.0]), 50.0))
+    2.0
+    """
     return _call("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -400,10 +441,21 @@ def median(
 ) -> Array:
     """The median over axes: the middle element in order, or the mean of the middle two.
 
-    Arguments as for :func:`quantile`; integers give floats, NaN gives NaN.
+    Args:
+      a: real numbers; integers give floats. NaN in a row gives NaN.
+      axis: the reduced axis or axes; all by default.
+      out, overwrite_input: unsupported.
+      keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array without the reduced axes.
+
+    The derivative is divided between the two middle elements.
 
     >>> float(median(np.array([3, 1, 2, 10])))
     2.5
+    >>> median(np.array([[3, 1, 2], [6, 4, 5]]), axis=1).tolist()
+    [2.0, 5.0]
     """
     axes = _checked("median", a, 0.5, axis, out, overwrite_input)
     dtype = float_of(typeof(a).dtype)
@@ -419,7 +471,20 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """:func:`median` that ignores NaN; NaN if all elements are."""
+    """The median over axes that ignores NaN; NaN if all elements are NaN.
+
+    Args:
+      a: real numbers; integers give floats. NaN is ignored.
+      axis: the reduced axis or axes; all by default.
+      out, overwrite_input: unsupported.
+      keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array without the reduced axes.
+
+    >>> float(nanmedian(np.array([3.0, 1.0, np.nan])))
+    2.0
+    """
     axes = _checked("nanmedian", a, 0.5, axis, out, overwrite_input)
     middle: Array = _quantile(
         a, 0.5, axes=axes, dtype=float_of(typeof(a).dtype), keepdims=bool(keepdims),

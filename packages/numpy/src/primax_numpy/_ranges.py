@@ -36,18 +36,27 @@ def arange(
 ) -> Array:  # fmt: skip
     """Evenly spaced numbers from ``start`` (0 by default) up to, not including, ``stop``.
 
+    One positional bound is ``stop``, as for ``range``.
+
     Args:
-      start, stop, step: concrete numbers.
-      dtype: the promoted dtype by default.
-      device, out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+      start, stop, step: concrete real numbers; ``step`` is 1 by default and may be negative.
+      dtype: the promoted dtype of the bounds by default.
+      device: a device or a sharding for the result; by default the default device.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      A vector of ``max(0, ceil((stop - start) / step))`` numbers.
 
     Raises:
       ConcretizationTypeError: if a bound is traced: the length must be static.
       ZeroDivisionError: if ``step`` is 0.
+      TypeError: for booleans.
       ValueError: for complex bounds.
 
     >>> arange(3)
     Array([0, 1, 2], dtype=int32)
+    >>> arange(1, 0, -0.25)
+    Array([1.  , 0.75, 0.5 , 0.25], dtype=float32)
     """
     if out_sharding is not None:
         return with_out_sharding(arange, out_sharding, start, stop, step, dtype, device=device)
@@ -122,14 +131,26 @@ def linspace(
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
     Args:
-      start, stop: numbers or arrays that broadcast together.
+      start, stop: numbers or arrays that broadcast together. They may be traced.
+      num: the number of values, a concrete integer.
       endpoint: include ``stop`` as the last number.
       retstep: return ``(numbers, step)``.
       dtype: floats by default; integers are rounded down.
       axis: the position of the new axis for array bounds.
+      device: a device or a sharding for the result; by default the default device.
+
+    Returns:
+      An array with an axis of size ``num`` inserted in the common shape of the bounds.
 
     Raises:
       ValueError: if ``num`` is negative.
+
+    The values are differentiable with respect to both bounds.
+
+    >>> linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    >>> linspace(0, 1, 4, endpoint=False, retstep=True)
+    (Array([0.  , 0.25, 0.5 , 0.75], dtype=float32), Array(0.25, dtype=float32))
     """
     if retstep:
         numbers, step = _evenly("linspace", (start, stop), num, endpoint, dtype, axis)
@@ -245,7 +266,19 @@ def logspace(
 ) -> Array:  # fmt: skip
     """Powers of ``base`` with exponents evenly spaced from ``start`` to ``stop``.
 
-    Arguments as for :func:`linspace`; ``base`` may be an array that broadcasts with the bounds.
+    Args:
+      start, stop: the exponents, numbers or arrays that broadcast together. They may be traced.
+      num: the number of values, a concrete integer.
+      endpoint: include the exponent ``stop`` as the last one.
+      base: a number, or an array that broadcasts with the bounds.
+      dtype: floats by default.
+      axis: the position of the new axis for array bounds.
+
+    Returns:
+      An array with an axis of size ``num`` inserted in the common shape of the bounds.
+
+    Raises:
+      ValueError: if ``num`` is negative.
 
     >>> logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float32)
@@ -275,7 +308,20 @@ def geomspace(
 ) -> Array:
     """``num`` numbers in geometric progression from ``start`` to ``stop``.
 
-    Arguments as for :func:`linspace`. Real bounds of different signs, or of zero, give NaN.
+    Real bounds of different signs, or of zero, give NaN. Complex numbers follow a spiral.
+
+    Args:
+      start, stop: numbers or arrays that broadcast together. They may be traced.
+      num: the number of values, a concrete integer.
+      endpoint: include ``stop`` as the last number.
+      dtype: floats by default.
+      axis: the position of the new axis for array bounds.
+
+    Returns:
+      An array with an axis of size ``num`` inserted in the common shape of the bounds.
+
+    Raises:
+      ValueError: if ``num`` is negative.
 
     >>> geomspace(1, 8, 4)
     Array([1., 2., 4., 8.], dtype=float32)

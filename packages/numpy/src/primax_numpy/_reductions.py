@@ -93,8 +93,8 @@ def sum(
     """Sum over axes.
 
     Args:
-      a: an array.
-      axis: an axis or several; all by default.
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
       dtype: the dtype of the sum; by default the default integer of the same signedness for
         integers, the operand's for floats (narrow ones are rounded once, at the end).
       out: unsupported.
@@ -102,6 +102,12 @@ def sum(
       initial: the initial value of the sum.
       where: a mask that broadcasts to ``a``; elements where it is false are ignored.
       promote_integers: ``False`` sums narrow integers in their own dtype, where they may wrap.
+
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
 
     >>> float(sum(np.array([1.0, 2.0]), initial=10.0))
     13.0
@@ -119,7 +125,26 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Product over axes; arguments as for :func:`sum`.
+    """Product over axes.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the product, by default as for :func:`sum`.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: the initial value of the product.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+      promote_integers: ``False`` multiplies narrow integers in their own dtype, where they may
+        wrap.
+
+    Returns:
+      An array without the reduced axes. It is 1 for empty reductions.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    The derivative is exact also if elements are zero.
 
     >>> int(prod(np.array([2, 3, 4])))
     24
@@ -192,18 +217,28 @@ def max(
 ) -> Array:
     """Maximum over axes; NaN if an element is NaN.
 
-    Complex numbers are ordered lexicographically. The derivative is divided equally among equal
-    maxima.
+    Complex numbers are ordered lexicographically.
 
     Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
       initial: a lower bound of the result; required with ``where``, and for empty arrays.
       where: a mask that broadcasts to ``a``; elements where it is false are ignored.
 
+    Returns:
+      An array without the reduced axes, of the dtype of ``a``.
+
     Raises:
-      ValueError: if an empty reduction or ``where`` has no ``initial``.
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
+
+    The derivative is divided equally among equal maxima.
 
     >>> max(np.array([[1, 4], [3, 2]]), axis=1).tolist()
     [4, 3]
+    >>> max(np.array([1, 4, 3]), initial=0, where=np.array([True, False, True])).tolist()
+    3
     """
     return _extreme(_max, a, axis, out, keepdims, initial, where)
 
@@ -216,7 +251,29 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Minimum over axes; arguments as for :func:`max`."""
+    """Minimum over axes; NaN if an element is NaN.
+
+    Complex numbers are ordered lexicographically.
+
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes; all by default.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+      initial: an upper bound of the result; required with ``where``, and for empty arrays.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      An array without the reduced axes, of the dtype of ``a``.
+
+    Raises:
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
+
+    The derivative is divided equally among equal minima.
+
+    >>> min(np.array([[1, 4], [3, 2]]), axis=1).tolist()
+    [1, 2]
+    """
     return _extreme(_min, a, axis, out, keepdims, initial, where)
 
 
@@ -228,7 +285,20 @@ def amax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Alias of :func:`max`."""
+    """Maximum over axes; an alias of :func:`max`.
+
+    Args:
+      a, axis, out, keepdims, initial, where: as for :func:`max`.
+
+    Returns:
+      An array without the reduced axes, of the dtype of ``a``.
+
+    Raises:
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
+
+    >>> amax(np.array([[1, 4], [3, 2]]), axis=1).tolist()
+    [4, 3]
+    """
     return _extreme(_max, a, axis, out, keepdims, initial, where)
 
 
@@ -240,7 +310,20 @@ def amin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Alias of :func:`min`."""
+    """Minimum over axes; an alias of :func:`min`.
+
+    Args:
+      a, axis, out, keepdims, initial, where: as for :func:`min`.
+
+    Returns:
+      An array without the reduced axes, of the dtype of ``a``.
+
+    Raises:
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
+
+    >>> amin(np.array([[1, 4], [3, 2]]), axis=1).tolist()
+    [1, 2]
+    """
     return _extreme(_min, a, axis, out, keepdims, initial, where)
 
 
@@ -252,7 +335,17 @@ def minmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Minimum and maximum over axes; arguments as for :func:`max`.
+    """Minimum and maximum over axes; NaN if an element is NaN.
+
+    Args:
+      a, axis, out, keepdims, where: as for :func:`max`.
+      initial: a value included in both reductions; required with ``where``, and for empty arrays.
+
+    Returns:
+      A pair of arrays, as from :func:`min` and :func:`max`.
+
+    Raises:
+      ValueError: if an empty reduction or ``where`` has no ``initial``, or an axis does not exist.
 
     >>> [int(x) for x in minmax(np.array([3, 1, 2]))]
     [1, 3]
@@ -275,9 +368,21 @@ def ptp(
 ) -> Array:
     """Range (maximum minus minimum) over axes; integers may wrap.
 
+    Args:
+      a: an array of numbers.
+      axis: an axis or a sequence of axes; all by default.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array without the reduced axes, of the dtype of ``a``.
+
     Raises:
       TypeError: for booleans.
-      ValueError: if the reduction is empty.
+      ValueError: if the reduction is empty, or an axis does not exist.
+
+    >>> ptp(np.array([[1, 5], [7, 2]]), axis=1).tolist()
+    [4, 5]
     """
     check_arrays("ptp", a)
     check_out("ptp", out)
@@ -338,7 +443,20 @@ def all(
     """True if all elements over axes are nonzero; true for empty reductions.
 
     Args:
+      a: an array or a number of any dtype; NaN is nonzero.
+      axis: an axis or a sequence of axes; all by default.
+      out: unsupported.
+      keepdims: keep the reduced axes with size 1.
       where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+
+    Returns:
+      A boolean array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    >>> all(np.array([[1, 0], [2, 3]]), axis=1).tolist()
+    [False, True]
     """
     return _truth(_all, a, axis, out, keepdims, where)
 
@@ -351,7 +469,20 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """True if any element over axes is nonzero; false for empty reductions. See :func:`all`."""
+    """True if any element over axes is nonzero; false for empty reductions.
+
+    Args:
+      a, axis, out, keepdims, where: as for :func:`all`.
+
+    Returns:
+      A boolean array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    >>> any(np.array([[1, 0], [0, 0]]), axis=1).tolist()
+    [True, False]
+    """
     return _truth(_any, a, axis, out, keepdims, where)
 
 
@@ -366,6 +497,17 @@ def count_nonzero(
     a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Array:
     """Number of nonzero elements over axes; NaN is not zero.
+
+    Args:
+      a: an array or a number of any dtype.
+      axis: an axis or a sequence of axes; all by default.
+      keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array of the default integer dtype without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
 
     >>> int(count_nonzero(np.array([0.0, 2.0, np.nan])))
     2
@@ -419,11 +561,15 @@ def argmax(
     Args:
       a: real numbers or booleans.
       axis: the axis; by default the index is that in the flattened array.
+      out: unsupported.
       keepdims: keep the reduced axes with size 1.
+
+    Returns:
+      An array of the default integer dtype.
 
     Raises:
       TypeError: if ``a`` is complex.
-      ValueError: if the reduction is empty.
+      ValueError: if the reduction is empty, or the axis does not exist.
 
     >>> argmax(np.array([[1, 5], [7, 2]]), axis=1).tolist()
     [1, 0]
@@ -435,5 +581,19 @@ def argmax(
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Index of the minimum, the first of equal elements; arguments as for :func:`argmax`."""
+    """Index of the minimum: the first of equal elements; the first NaN counts as the minimum.
+
+    Args:
+      a, axis, out, keepdims: as for :func:`argmax`.
+
+    Returns:
+      An array of the default integer dtype.
+
+    Raises:
+      TypeError: if ``a`` is complex.
+      ValueError: if the reduction is empty, or the axis does not exist.
+
+    >>> argmin(np.array([[1, 5], [7, 2]]), axis=1).tolist()
+    [0, 1]
+    """
     return call_for_place(_argmin, a, axis, out, keepdims)

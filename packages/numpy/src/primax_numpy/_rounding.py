@@ -33,10 +33,13 @@ def floor(x: ArrayLike, /) -> Array:
     """Largest integer not above each element, in its dtype; the derivative is zero.
 
     Args:
-      x: an array or a number; integers and booleans are converted to the default float type.
+      x: an array or a number of real dtype; integers and booleans are returned unchanged.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is 0 everywhere.
 
@@ -51,10 +54,13 @@ def ceil(x: ArrayLike, /) -> Array:
     """Smallest integer not below each element, in its dtype; the derivative is zero.
 
     Args:
-      x: an array or a number; integers and booleans are converted to the default float type.
+      x: an array or a number of real dtype; integers and booleans are returned unchanged.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is 0 everywhere.
 
@@ -74,10 +80,13 @@ def trunc(x: ArrayLike) -> Array:
     """Each element truncated toward zero, in its dtype; the derivative is zero.
 
     Args:
-      x: an array or a number; integers and booleans are converted to the default float type.
+      x: an array or a number of real dtype; integers and booleans are returned unchanged.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is 0 everywhere.
 
@@ -95,7 +104,10 @@ def rint(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is 0 everywhere.
 
@@ -143,14 +155,21 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Elements rounded to a number of decimals, halves to even.
 
     Args:
+      a: an array or a number.
       decimals: the number of decimals; negative numbers round floats to powers of 10.
+      out: unsupported.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
 
     Raises:
       ValueError: if ``a`` is boolean.
       NotImplementedError: if ``a`` is of integer dtype and ``decimals`` is negative.
 
-    >>> round(np.array([0.5, 1.5, 2.4375], np.float32), 2).tolist() == [0.5, 1.5, 2.440000057220459]
-    True
+    The derivative is 0 everywhere.
+
+    >>> round(np.array([0.5, 1.5, 2.5], np.float32)).tolist()
+    [0.0, 2.0, 2.0]
     """
     check_arrays("round", a)
     check_out("round", out)

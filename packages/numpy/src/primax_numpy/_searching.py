@@ -201,6 +201,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
       right: bins include their right edge instead of their left edge.
       method: as in :func:`searchsorted`.
 
+    Returns:
+      ``int32`` of the shape of ``x``.
+
+    Raises:
+      ValueError: if ``bins`` is not a vector, or ``method`` is unknown.
+
     >>> digitize(np.array([0.5, 1.0, 9.0]), np.array([1.0, 2.0])).tolist()
     [0, 1, 2]
     """

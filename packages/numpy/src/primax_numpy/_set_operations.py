@@ -47,10 +47,20 @@ def union1d(
     """Sorted unique elements of the union of two arrays.
 
     Args:
-      size, fill_value: as in :func:`unique`.
+      ar1, ar2: arrays or numbers, which are flattened and promoted to a common dtype.
+      size: the size of the result, required under ``jit``: the result is truncated or padded.
+      fill_value: the padding, by default the first value.
+
+    Returns:
+      A vector of the promoted dtype.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced and ``size`` is ``None``.
 
     >>> union1d(np.array([3, 1]), np.array([1, 2])).tolist()
     [1, 2, 3]
+    >>> union1d(np.array([3, 1]), np.array([1, 2]), size=5, fill_value=0).tolist()
+    [1, 2, 3, 0, 0]
     """
     check_arrays("union1d", ar1, ar2)
     length = size_of("union1d", size)
@@ -125,11 +135,18 @@ def intersect1d(
     """Sorted unique elements that are in both arrays.
 
     Args:
+      ar1, ar2: arrays or numbers, which are flattened and promoted to a common dtype.
       assume_unique: declare that the elements of each array are unique; ignored.
       return_indices: also return the index of the first occurrence in each flattened array.
       size: the size of the result, required under ``jit``; missing values are padded with
         ``fill_value``, missing indices with the length of the array.
       fill_value: the padding, by default the first value, or 0 if there is none.
+
+    Returns:
+      A vector of the promoted dtype; with ``return_indices`` a tuple of it and two index vectors.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced and ``size`` is ``None``.
 
     >>> intersect1d(np.array([3, 1, 2]), np.array([2, 3, 4])).tolist()
     [2, 3]
@@ -165,10 +182,17 @@ def setdiff1d(
     """Sorted unique elements of the first array that are not in the second.
 
     Args:
+      ar1, ar2: arrays or numbers, which are flattened and promoted to a common dtype.
       assume_unique: declare that the elements of each array are unique; their order is then
         preserved.
-      size: the size of the result, required under ``jit``.
+      size: the size of the result, required under ``jit``: the result is truncated or padded.
       fill_value: the padding, 0 by default.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced and ``size`` is ``None``.
 
     >>> setdiff1d(np.array([3, 1, 2]), np.array([2])).tolist()
     [1, 3]
@@ -208,9 +232,16 @@ def setxor1d(
     """Sorted unique elements that are in exactly one of two arrays.
 
     Args:
+      ar1, ar2: arrays or numbers, which are flattened and promoted to a common dtype.
       assume_unique: declare that the elements of each array are unique; ignored.
-      size: the size of the result, required under ``jit``.
+      size: the size of the result, required under ``jit``: the result is truncated or padded.
       fill_value: the padding, by default the first value.
+
+    Returns:
+      A vector of the promoted dtype.
+
+    Raises:
+      ConcretizationTypeError: if an array is traced and ``size`` is ``None``.
 
     >>> setxor1d(np.array([1, 2]), np.array([2, 3])).tolist()
     [1, 3]
@@ -257,10 +288,18 @@ def isin(
     """True where an element is in another array; NaN is never a member.
 
     Args:
+      element: an array or a number.
+      test_elements: an array or a number, which is flattened.
       assume_unique: declare that the elements of each array are unique; ignored.
       invert: return the negated mask.
       method: ``"compare_all"`` compares all pairs, which suits few ``test_elements``;
         ``"binary_search"`` and ``"sort"`` sort them first; ``"auto"`` chooses by their number.
+
+    Returns:
+      A boolean array of the shape of ``element``.
+
+    Raises:
+      ValueError: if ``method`` is unknown.
 
     >>> isin(np.array([1, 2, 3]), np.array([3, 1])).tolist()
     [True, False, True]

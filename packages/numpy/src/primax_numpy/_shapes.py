@@ -31,17 +31,52 @@ def _shape_of(a: Any) -> tuple[int, ...]:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape."""
+    """The shape of an array, a number or nested sequences, as a tuple of its sizes.
+
+    Args:
+      a: an array, a number, or nested sequences of equal lengths. It may be traced: shapes are
+        static.
+
+    Returns:
+      A tuple of integers, or of symbolic dimensions under ``export`` with symbolic shapes.
+
+    >>> shape(np.zeros((2, 3))), shape([1, 2]), shape(4.0)
+    ((2, 3), (2,), ())
+    """
     return _shape_of(a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes."""
+    """The number of axes (the rank) of an array, a number or nested sequences.
+
+    Args:
+      a: an array, a number, or nested sequences of equal lengths. It may be traced.
+
+    Returns:
+      A Python integer, 0 for numbers.
+
+    >>> ndim(np.zeros((2, 3))), ndim([1, 2]), ndim(4.0)
+    (2, 1, 0)
+    """
     return len(_shape_of(a))
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, or the size of an axis (the product for several axes)."""
+    """The number of elements, or the size of an axis (the product for several axes).
+
+    Args:
+      a: an array, a number, or nested sequences of equal lengths. It may be traced.
+      axis: an axis or a sequence of axes; all by default.
+
+    Returns:
+      A Python integer.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
+    >>> size(np.zeros((2, 3))), size(np.zeros((2, 3)), axis=1)
+    (6, 3)
+    """
     sizes = _shape_of(a)
     return math.prod([sizes[i] for i in axes_of(axis, len(sizes))])
 
@@ -57,12 +92,23 @@ def reshape(
     """The same elements in another shape; one size may be -1, which is inferred.
 
     Args:
+      a: an array or a number.
+      shape: a size or a sequence of sizes, which must be concrete under ``jit``.
       order: ``"C"`` (row-major) or ``"F"`` (column-major) for reads and writes.
       copy: ``True`` always creates a new array.
       out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
+    Returns:
+      An array of the dtype of ``a``.
+
     Raises:
       TypeError: if the shape is traced or has another number of elements.
+      ValueError: if several sizes are -1, or ``order`` is unknown.
+
+    >>> reshape(np.array([1, 2, 3, 4]), (2, -1)).tolist()
+    [[1, 2], [3, 4]]
+    >>> reshape(np.array([1, 2, 3, 4]), (2, 2), order="F").tolist()
+    [[1, 3], [2, 4]]
     """
     if out_sharding is not None:
         return with_out_sharding(reshape, out_sharding, a, shape, order, copy=copy)
@@ -170,8 +216,18 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements as a vector.
 
     Args:
+      a: an array or a number.
       order: ``"C"`` (row-major) or ``"F"`` (column-major).
       out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      A vector of ``a.size`` elements.
+
+    Raises:
+      ValueError: if ``order`` is unknown.
+
+    >>> ravel(np.array([[1, 2], [3, 4]]), order="F").tolist()
+    [1, 3, 2, 4]
     """
     check_arrays("ravel", a)
     if order == "K":
@@ -183,9 +239,16 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """The elements in another shape, repeated from the start as necessary.
 
     Args:
-      new_shape: a size or a sequence of sizes.
+      a: an array or a number.
+      new_shape: a size or a sequence of sizes, which must be concrete.
 
-    >>> resize(np.array([1, 2]), (1, 3))
+    Returns:
+      An array of shape ``new_shape``; zeros if ``a`` is empty.
+
+    Raises:
+      ValueError: if a size is negative.
+
+    >>> resize(np.array([1, 2], np.int32), (1, 3))
     Array([[1, 2, 1]], dtype=int32)
     """
     check_arrays("resize", a)
@@ -215,8 +278,21 @@ def _resize(a, *, shape):
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The array with permuted axes, reversed by default.
 
+    Args:
+      a: an array or a number.
+      axes: axis ``i`` of the result is axis ``axes[i]`` of ``a``; negative ones count from the
+        end.
+
+    Returns:
+      An array of the dtype of ``a``.
+
     Raises:
       TypeError: if ``axes`` is not a permutation of the axes of the array.
+
+    >>> transpose(np.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    >>> transpose(np.zeros((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
     """
     check_arrays("transpose", a)
     n = typeof(a).ndim
@@ -226,14 +302,42 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 @one_call("axes")
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """The array with permuted axes; see :func:`transpose`."""
+    """The array with permuted axes; :func:`transpose` under the name in the array API standard.
+
+    Args:
+      a: an array or a number.
+      axes: axis ``i`` of the result is axis ``axes[i]`` of ``a``; negative ones count from the
+        end.
+
+    Returns:
+      An array of the dtype of ``a``.
+
+    Raises:
+      TypeError: if ``axes`` is not a permutation of the axes of the array.
+
+    >>> permute_dims(np.zeros((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
     check_arrays("permute_dims", a)
     return transpose(a, axes)
 
 
 @one_call()
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The array with the last two axes swapped."""
+    """The array with the last two axes swapped.
+
+    Args:
+      x: an array of shape ``(..., m, n)``.
+
+    Returns:
+      An array of shape ``(..., n, m)``. Complex numbers are not conjugated.
+
+    Raises:
+      ValueError: if the array has fewer than two axes.
+
+    >>> matrix_transpose(np.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     check_arrays("matrix_transpose", x)
     if typeof(x).ndim < 2:
         raise ValueError(
@@ -244,7 +348,22 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @one_call("source", "destination")
 def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
-    """The array with some axes moved to other positions; the other axes keep their order."""
+    """The array with some axes moved to other positions; the other axes keep their order.
+
+    Args:
+      a: an array or a number.
+      source: an axis or a sequence of axes.
+      destination: the positions of these axes in the result.
+
+    Returns:
+      An array of the dtype of ``a``.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated, or the numbers of axes differ.
+
+    >>> moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     check_arrays("moveaxis", a)
     n = typeof(a).ndim
     src, dst = axes_of(source, n), axes_of(destination, n)
@@ -262,7 +381,18 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """The array with one axis moved before another.
 
     Args:
+      a: an array or a number.
+      axis: the axis to move.
       start: the axis to insert ``axis`` before; the number of axes for the end.
+
+    Returns:
+      An array of the dtype of ``a``.
+
+    Raises:
+      ValueError: if ``axis`` or ``start`` is out of bounds.
+
+    >>> rollaxis(np.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
     """
     check_arrays("rollaxis", a)
     n = typeof(a).ndim
@@ -275,7 +405,21 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @one_call("axis1", "axis2")
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """The array with two axes swapped."""
+    """The array with two axes swapped.
+
+    Args:
+      a: an array or a number.
+      axis1, axis2: the axes; negative ones count from the end.
+
+    Returns:
+      An array of the dtype of ``a``.
+
+    Raises:
+      ValueError: if the array has no such axis.
+
+    >>> swapaxes(np.zeros((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
     check_arrays("swapaxes", a)
     n = typeof(a).ndim
     order = list(range(n))
@@ -285,7 +429,23 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int] | None) -> Array:
-    """The array with new axes of size 1 at positions of the result."""
+    """The array with new axes of size 1 at positions of the result.
+
+    Args:
+      a: an array or a number.
+      axis: a position or a sequence of positions; negative ones count from the end of the result.
+
+    Returns:
+      An array of the dtype of ``a``.
+
+    Raises:
+      ValueError: if a position is out of bounds or repeated.
+
+    >>> expand_dims(np.zeros((2, 3)), 0).shape
+    (1, 2, 3)
+    >>> expand_dims(np.zeros((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
+    """
     check_arrays("expand_dims", a)
     positions = several_axes(axis)
     n = typeof(a).ndim + len(positions)
@@ -295,8 +455,18 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int] | None) -> Array:
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The array without some axes of size 1, all of them by default.
 
+    Args:
+      a: an array or a number.
+      axis: an axis or a sequence of axes to remove.
+
+    Returns:
+      An array of the dtype of ``a``.
+
     Raises:
-      ValueError: if an axis has another size.
+      ValueError: if an axis does not exist or has another size.
+
+    >>> squeeze(np.zeros((1, 3, 1))).shape
+    (3,)
     """
     check_arrays("squeeze", a)
     aval = typeof(a)
@@ -309,23 +479,52 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Each array expanded to at least one axis; a tuple unless there is one array."""
+    """Each array expanded to at least one axis.
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      An array for one argument, otherwise a tuple of arrays. Scalars have the shape ``(1,)``.
+
+    >>> atleast_1d(3.0)
+    Array([3.], dtype=float32, weak_type=True)
+    >>> [x.shape for x in atleast_1d(3.0, np.zeros((2, 3)))]
+    [(1,), (2, 3)]
+    """
     return _raised("atleast_1d", arys, ((0,),))
 
 
 @one_call()
 def atleast_2d(*arys: Any) -> Any:
-    """Each array expanded to at least two axes with leading ones; a tuple unless there is one
-    array.
+    """Each array expanded to at least two axes with leading axes of size 1.
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      An array for one argument, otherwise a tuple of arrays. A vector of size ``n`` has the shape
+      ``(1, n)``.
+
+    >>> [x.shape for x in atleast_2d(3.0, np.zeros(2))]
+    [(1, 1), (1, 2)]
     """
     return _raised("atleast_2d", arys, ((0, 1), (0,)))
 
 
 @one_call()
 def atleast_3d(*arys: Any) -> Any:
-    """Each array expanded to at least three axes; a tuple unless there is one array.
+    """Each array expanded to at least three axes.
 
-    A vector becomes ``(1, n, 1)``, a matrix ``(m, n, 1)``.
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      An array for one argument, otherwise a tuple of arrays. A vector has the shape ``(1, n, 1)``,
+      a matrix ``(m, n, 1)``.
+
+    >>> [x.shape for x in atleast_3d(np.zeros(2), np.zeros((2, 3)))]
+    [(1, 2, 1), (2, 3, 1)]
     """
     return _raised("atleast_3d", arys, ((0, 1, 2), (0, 2), (2,)))
 
@@ -344,10 +543,22 @@ def _raised(name: str, arys: tuple[Any, ...], places: Sequence[tuple[int, ...]])
 
 
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
-    """An array broadcast to a shape.
+    """An array broadcast to a shape: axes of size 1 are repeated, new axes are prepended.
+
+    Args:
+      array: an array or a number.
+      shape: a size or a sequence of sizes, which must be concrete.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape`` and the dtype of ``array``.
 
     Raises:
       ValueError: if the array does not broadcast to the shape.
+
+    >>> broadcast_to(np.array([1, 2], np.int32), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     if out_sharding is not None:
         return with_out_sharding(broadcast_to, out_sharding, array, shape)
@@ -369,7 +580,20 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:
-    """The list of the arrays broadcast to their common shape."""
+    """The list of the arrays broadcast to their common shape.
+
+    Args:
+      args: arrays or numbers of any dtypes, which are unchanged.
+
+    Returns:
+      A list of arrays of one shape.
+
+    Raises:
+      ValueError: if the shapes do not broadcast together.
+
+    >>> [x.tolist() for x in broadcast_arrays(np.array([1, 2]), np.array([[3], [4]]))]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
     check_arrays("broadcast_arrays", *args)
     common = lax.broadcast_shapes(*[typeof(a).shape for a in args])
     return [broadcast_to(a, common) for a in args]

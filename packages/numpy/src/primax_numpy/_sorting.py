@@ -89,7 +89,7 @@ def sort(
     """Sorted elements along an axis.
 
     NaN sorts last, or first if ``descending``; zeros of both signs are equal; complex numbers are
-    ordered lexicographically. The derivative is permuted like the elements.
+    ordered lexicographically.
 
     Args:
       a: an array.
@@ -98,9 +98,14 @@ def sort(
       stable: preserve the order of equal elements.
       descending: sort in descending order.
 
+    Returns:
+      An array of the shape of ``a``, or a vector for ``axis=None``.
+
     Raises:
       TypeError: if ``kind`` or ``order`` is specified.
       ValueError: if the axis does not exist.
+
+    The derivative is permuted like the elements.
 
     >>> sort(np.array([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
@@ -121,11 +126,22 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Indices that sort the elements along an axis; arguments as for :func:`sort`.
+    """Indices that sort the elements along an axis; NaN sorts as for :func:`sort`.
 
     Args:
+      a: an array.
+      axis: the axis, by default the last; ``None`` flattens the array.
+      kind, order: unsupported.
       stable: indices of equal elements ascend, also if ``descending``.
+      descending: sort in descending order.
       dtype: the dtype of the indices, by default the default integer.
+
+    Returns:
+      An array of the shape of ``a``, or a vector for ``axis=None``.
+
+    Raises:
+      TypeError: if ``kind`` or ``order`` is specified.
+      ValueError: if the axis does not exist.
 
     >>> argsort(np.array([3, 1, 2])).tolist()
     [1, 2, 0]
@@ -166,8 +182,11 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
 
     Args:
       keys: a sequence of arrays of one shape, or an array whose rows are the keys.
-      axis: the axis of the keys to sort along.
+      axis: the axis of the keys to sort along, by default the last.
       batch_size: the number of keys in one sort operation; large ones compile slowly.
+
+    Returns:
+      An array of the shape of one key, of the default integer dtype.
 
     Raises:
       TypeError: if there are no keys.
@@ -220,14 +239,21 @@ def _check_partition(name: str, a: Any, kth: Any, axis: Any) -> int:
 
 @one_call("kth", "axis")
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
-    """A partition around the ``kth`` smallest element: no larger ones before it, no smaller ones
-    after it.
+    """A partition around the ``kth`` smallest element: no larger ones before it, no smaller after.
 
     The result is completely sorted, which is as fast.
 
     Args:
-      kth: an index; negative ones count from the end.
-      axis: the axis.
+      a: an array of real numbers or booleans.
+      kth: an index, which must be concrete; negative ones count from the end.
+      axis: the axis, by default the last.
+
+    Returns:
+      An array of the shape of ``a``.
+
+    Raises:
+      TypeError: if ``a`` is complex, or ``axis`` is ``None``.
+      ValueError: if ``kth`` is out of bounds, or the axis does not exist.
 
     >>> int(partition(np.array([3, 1, 2]), 1)[1])
     2
@@ -240,7 +266,23 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 @one_call("kth", "axis")
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
-    """Indices of the elements in the order of :func:`partition`."""
+    """Indices of the elements in the order of :func:`partition`.
+
+    Args:
+      a: an array of real numbers or booleans.
+      kth: an index, which must be concrete; negative ones count from the end.
+      axis: the axis, by default the last.
+
+    Returns:
+      An array of the shape of ``a``, of the default integer dtype.
+
+    Raises:
+      TypeError: if ``a`` is complex, or ``axis`` is ``None``.
+      ValueError: if ``kth`` is out of bounds, or the axis does not exist.
+
+    >>> argpartition(np.array([3, 1, 2]), 1).tolist()
+    [1, 2, 0]
+    """
     position = _check_partition("argpartition", a, kth, axis)
     places: Array = _argsort(
         a, axis=position, stable=True, descending=False, dtype=dtypes.default_int()
@@ -261,7 +303,25 @@ def _sort_complex(a):
 
 @one_call()
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements as complex numbers, sorted along the last axis."""
+    """The elements as complex numbers, sorted along the last axis.
+
+    The order is that of the real parts, then of the imaginary parts.
+
+    Args:
+      a: an array with at least one axis.
+
+    Returns:
+      An array of the shape of ``a``: ``complex64``, or ``complex128`` for 64-bit real dtypes and
+      ``complex128``.
+
+    Raises:
+      ValueError: if ``a`` is a scalar.
+
+    The derivative is permuted like the elements.
+
+    >>> sort_complex(np.array([2.0, 1.0], np.float32))
+    Array([1.+0.j, 2.+0.j], dtype=complex64)
+    """
     check_arrays("sort_complex", a)
     one_axis_of(-1, typeof(a).ndim)
     ordered: Array = _sort_complex(a)

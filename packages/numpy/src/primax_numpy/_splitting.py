@@ -21,41 +21,114 @@ MOST_PARTS: Final = 100_000
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array split along an axis.
+    """An array split along an axis into parts of equal sizes, or at positions.
 
     Args:
+      ary: an array with at least one axis.
       indices_or_sections: a number of equal parts, or the positions to split at, which must be
         concrete.
+      axis: the axis to split, the first by default.
+
+    Returns:
+      A list of arrays, which have the rank and dtype of ``ary``.
 
     Raises:
-      ValueError: if the size is not a multiple of the number of parts.
+      ValueError: if the size is not a multiple of the number of parts, or the axis does not exist.
+      ConcretizationTypeError: if the positions are traced.
 
-    >>> split(np.arange(4), 2)
+    >>> split(np.arange(4, dtype=np.int32), 2)
     [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    >>> [part.tolist() for part in split(np.arange(5), [1, 3])]
+    [[0], [1, 2], [3, 4]]
     """
     return _parts("split", ary, indices_or_sections, axis, even=True)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array split along an axis into parts whose sizes differ by at most 1; see
-    :func:`split`."""
+    """An array split along an axis into parts whose sizes differ by at most 1.
+
+    The first ``size % n`` of ``n`` parts have one element more than the others.
+
+    Args:
+      ary: an array with at least one axis.
+      indices_or_sections: a number of parts, or the positions to split at, which must be concrete.
+      axis: the axis to split, the first by default.
+
+    Returns:
+      A list of arrays, which have the rank and dtype of ``ary``.
+
+    Raises:
+      ValueError: if the number of parts is not positive, or the axis does not exist.
+      ConcretizationTypeError: if the positions are traced.
+
+    >>> [part.tolist() for part in array_split(np.arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    """
     return _parts("array_split", ary, indices_or_sections, axis, even=False)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """An array split along the first axis; see :func:`split`."""
+    """An array split along the first axis (vertically, for a matrix).
+
+    Args:
+      ary: an array with at least one axis.
+      indices_or_sections: a number of equal parts, or the positions to split at, which must be
+        concrete.
+
+    Returns:
+      A list of arrays, as for :func:`split` with ``axis=0``.
+
+    Raises:
+      ValueError: if the size is not a multiple of the number of parts, or the axis does not exist.
+      ConcretizationTypeError: if the positions are traced.
+
+    >>> [part.tolist() for part in vsplit(np.arange(4).reshape(2, 2), 2)]
+    [[[0, 1]], [[2, 3]]]
+    """
     return _parts("vsplit", ary, indices_or_sections, 0, even=True)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """An array split along the second axis, a vector along the first; see :func:`split`."""
+    """An array split along the second axis (horizontally, for a matrix), a vector along the first.
+
+    Args:
+      ary: an array with at least one axis.
+      indices_or_sections: a number of equal parts, or the positions to split at, which must be
+        concrete.
+
+    Returns:
+      A list of arrays, as for :func:`split`.
+
+    Raises:
+      ValueError: if the size is not a multiple of the number of parts, or the axis does not exist.
+      ConcretizationTypeError: if the positions are traced.
+
+    >>> [part.tolist() for part in hsplit(np.arange(4).reshape(2, 2), 2)]
+    [[[0], [2]], [[1], [3]]]
+    """
     check_arrays("hsplit", ary)
     axis = 0 if typeof(ary).ndim == 1 else 1
     return _parts("hsplit", ary, indices_or_sections, axis, even=True)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """An array split along the third axis; see :func:`split`."""
+    """An array split along the third axis.
+
+    Args:
+      ary: an array with at least three axes.
+      indices_or_sections: a number of equal parts, or the positions to split at, which must be
+        concrete.
+
+    Returns:
+      A list of arrays, as for :func:`split` with ``axis=2``.
+
+    Raises:
+      ValueError: if the size is not a multiple of the number of parts, or the axis does not exist.
+      ConcretizationTypeError: if the positions are traced.
+
+    >>> [part.shape for part in dsplit(np.zeros((2, 3, 4)), 2)]
+    [(2, 3, 2), (2, 3, 2)]
+    """
     return _parts("dsplit", ary, indices_or_sections, 2, even=True)
 
 
@@ -117,7 +190,25 @@ def _slices(x, *, bounds, axis):
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along an axis, without the axis."""
+    """The slices of an array along an axis, without the axis.
+
+    The inverse is :func:`stack`.
+
+    Args:
+      x: an array with at least one axis.
+      axis: the axis that is removed, the first by default.
+
+    Returns:
+      A tuple of as many arrays as the axis has elements.
+
+    Raises:
+      ValueError: if the array has no such axis.
+
+    >>> [row.tolist() for row in unstack(np.array([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    >>> [column.tolist() for column in unstack(np.array([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
     check_arrays("unstack", x)
     at = one_axis(axis, typeof(x).ndim)
     if not typeof(x).ndim:

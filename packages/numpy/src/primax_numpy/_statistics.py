@@ -79,13 +79,23 @@ def mean(
     """Arithmetic mean over axes (all by default); NaN for empty reductions.
 
     Args:
-      a: an array; integers give floats.
+      a: an array or a number; integers give floats.
+      axis: an axis or a sequence of axes; all by default.
       dtype: the dtype of the sum and of the result; narrow floats are summed in ``float32``.
+      out: unsupported.
       keepdims: keep the reduced axes with size 1.
       where: a mask that broadcasts to ``a``; elements where it is false are ignored.
 
+    Returns:
+      An array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist or is repeated.
+
     >>> float(mean(np.array([1, 2, 4, 5])))
     3.0
+    >>> mean(np.array([[1.0, 3.0], [5.0, 7.0]]), axis=0).tolist()
+    [3.0, 5.0]
     """
     key = short_key(axis, keepdims) if dtype is out is where is None else None
     if key is not None:
@@ -229,12 +239,20 @@ def var(
 
     Args:
       a: an array; integers give floats. The variance of complex numbers uses absolute deviations.
+      axis: an axis or a sequence of axes; all by default.
       dtype: the dtype of the sums and of the result; narrow floats are summed in ``float32``.
+      out: unsupported.
       ddof: the sum of squares is divided by ``n - ddof``; NaN if that is not positive.
       keepdims: keep the reduced axes with size 1.
       where: a mask that broadcasts to ``a``; elements where it is false are ignored.
       mean: the precomputed mean, with ``keepdims=True``.
       correction: a synonym of ``ddof``.
+
+    Returns:
+      A real array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist, or both ``ddof`` and ``correction`` are specified.
 
     >>> float(var(np.array([1.0, 2.0, 3.0]), correction=1))
     1.0
@@ -254,8 +272,28 @@ def std(
     mean: ArrayLike | None = None,
     correction: Any = None,
 ) -> Array:
-    """Standard deviation over axes: the square root of :func:`var`, with the same arguments.
+    """Standard deviation over axes: the square root of the variance.
+
+    Args:
+      a: an array; integers give floats. The variance of complex numbers uses absolute deviations.
+      axis: an axis or a sequence of axes; all by default.
+      dtype: the dtype of the sums and of the result; narrow floats are summed in ``float32``.
+      out: unsupported.
+      ddof: the sum of squares is divided by ``n - ddof``; NaN if that is not positive.
+      keepdims: keep the reduced axes with size 1.
+      where: a mask that broadcasts to ``a``; elements where it is false are ignored.
+      mean: the precomputed mean, with ``keepdims=True``.
+      correction: a synonym of ``ddof``.
+
+    Returns:
+      A real array without the reduced axes.
+
+    Raises:
+      ValueError: if an axis does not exist, or both ``ddof`` and ``correction`` are specified.
 
     The derivative is NaN if all elements are equal.
+
+    >>> float(std(np.array([1.0, 2.0, 3.0]), correction=1))
+    1.0
     """
     return _spread(_std, a, axis, dtype, out, ddof, keepdims, where, mean, correction)

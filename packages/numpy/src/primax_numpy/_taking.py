@@ -53,16 +53,27 @@ def take(
     """Elements or rows at indices along an axis.
 
     Args:
-      indices: integers of any shape, which replaces the axis in the shape of the result.
+      a: an array or a number.
+      indices: integers of any shape, which replaces the axis in the shape of the result. Negative
+        ones count from the end.
       axis: the axis; ``None`` flattens the array.
+      out: unsupported.
       mode: the treatment of indices out of bounds: ``"fill"`` (the default) returns
-        ``fill_value``, ``"clip"`` clamps (negative indices to 0), ``"wrap"`` takes indices
-        modulo the size, ``"promise_in_bounds"`` is undefined.
+        ``fill_value``, ``"clip"`` clamps (negative indices to 0), ``"wrap"`` takes indices modulo
+        the size, ``"promise_in_bounds"`` is undefined.
       unique_indices, indices_are_sorted: declarations about the indices that permit faster code.
       fill_value: by default NaN, the smallest signed or largest unsigned integer, or true.
 
+    Returns:
+      An array of the dtype of ``a``.
+
     Raises:
       IndexError: if the axis is empty and ``indices`` is not.
+
+    >>> take(np.array([10, 20, 30]), np.array([2, 0])).tolist()
+    [30, 10]
+    >>> take(np.array([1.0, 2.0]), np.array([1, 5])).tolist()
+    [2.0, nan]
     """
     plain = fill_value is out is None and unique_indices is indices_are_sorted is False
     key = (type(axis), axis, mode) if plain else None
@@ -167,13 +178,21 @@ def take_along_axis(
     """Elements at indices along an axis, with separate indices for each row.
 
     Args:
+      arr: an array with at least one axis.
       indices: integers of the rank of ``arr``, with the same sizes or 1 except along ``axis``.
-      axis: the axis; ``None`` flattens both.
+      axis: the axis, by default the last; ``None`` flattens both.
       mode: the treatment of indices out of bounds: ``"fill"`` (the default) returns
         ``fill_value``, ``"clip"`` clamps, ``"promise_in_bounds"`` is undefined. ``"one_hot"``
         returns 0 for them.
       fill_value: by default NaN, the smallest signed or largest unsigned integer, or true.
       wrap_negative_indices: negative indices count from the end.
+
+    Returns:
+      An array of the dtype of ``arr``, of the size of ``indices`` along the axis.
+
+    >>> x = np.array([[3, 1], [2, 4]])
+    >>> take_along_axis(x, np.argsort(x, axis=1), axis=1).tolist()
+    [[1, 3], [2, 4]]
     """
     if isinstance(mode, str) and mode == "one_hot":
         mode, fill_value = "fill", 0
@@ -271,11 +290,22 @@ def put_along_axis(
     """A copy of an array with elements set at indices along an axis, separately for each row.
 
     Args:
+      arr: an array with at least one axis.
       indices: integers of the rank of ``arr``, with the same sizes or 1 except along ``axis``.
       values: values that broadcast to the shape of the indices.
       axis: the axis; ``None`` flattens both.
       inplace: must be ``False``: arrays are immutable.
       mode: ``"clip"`` clamps indices out of bounds; otherwise they are dropped.
+
+    Returns:
+      An array of the shape and dtype of ``arr``.
+
+    Raises:
+      ValueError: if ``inplace`` is true, which is the default.
+
+    >>> x, places = np.array([[3, 1], [2, 4]]), np.array([[0], [1]])
+    >>> put_along_axis(x, places, 9, axis=1, inplace=False).tolist()
+    [[9, 1], [2, 9]]
     """
     _check_inplace("put_along_axis", inplace)
     check_arrays("put_along_axis", arr, indices, values)
@@ -312,12 +342,22 @@ def put(
     """A copy of an array with elements set at flat indices.
 
     Args:
-      ind: integers.
+      a: an array or a number.
+      ind: integers, indices in the flattened array.
       v: values, repeated cyclically as necessary.
       mode: the treatment of indices out of bounds: ``"wrap"`` takes them modulo the size,
         ``"clip"`` clamps them, negative ones to 0. By default they are clamped, and negative
         indices count from the end.
       inplace: must be ``False``: arrays are immutable.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      ValueError: if ``inplace`` is true, which is the default.
+
+    >>> put(np.array([1, 2, 3]), np.array([0, -1]), 9, inplace=False).tolist()
+    [9, 2, 9]
     """
     _check_inplace("put", inplace)
     check_arrays("put", a, ind, v)
@@ -359,9 +399,20 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """A copy of an array with consecutive values set where a mask is true.
 
     Args:
+      arr: an array or a number.
       mask: an array of the size of ``arr``.
       vals: values, repeated cyclically as necessary.
       inplace: must be ``False``: arrays are immutable.
+
+    Returns:
+      An array of the shape and dtype of ``arr``.
+
+    Raises:
+      ValueError: if ``inplace`` is true, which is the default.
+
+    >>> x = np.array([1, 2, 3, 4])
+    >>> place(x, x > 2, np.array([8, 9]), inplace=False).tolist()
+    [1, 2, 8, 9]
     """
     _check_inplace("place", inplace)
     check_arrays("place", arr, mask, vals)
@@ -400,11 +451,15 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     Args:
       a: the index of the choice for each element, an integer array.
       choices: a sequence of arrays, or an array of rows; they broadcast together and with ``a``.
+      out: unsupported.
       mode: the treatment of invalid choices: ``"raise"`` an error (``a`` must be concrete),
         ``"wrap"`` takes them modulo the number of arrays, ``"clip"`` clamps them.
 
-    >>> choose(np.array([1, 0]), [np.array([1, 2]), np.array([10, 20])])
-    Array([10,  2], dtype=int32)
+    Returns:
+      An array of the common shape and of the promoted dtype of the choices.
+
+    >>> choose(np.array([1, 0]), [np.array([1, 2]), np.array([10, 20])]).tolist()
+    [10, 2]
     """
     check_out("choose", out)
     parts = tuple(choices) if isinstance(choices, (list, tuple)) else _rows_of(choices)

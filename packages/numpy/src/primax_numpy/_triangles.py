@@ -26,8 +26,21 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     """Lower triangle of the last two axes: zeros above a diagonal.
 
     Args:
-      m: [..., rows, columns].
-      k: the offset of the diagonal; positive offsets are above the main one.
+      m: an array of shape ``(..., rows, columns)``.
+      k: the offset of the diagonal; positive offsets are above the main one. It must be concrete.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
+
+    Raises:
+      ValueError: if the array has fewer than two axes.
+
+    The derivative with respect to the zeroed elements is 0.
+
+    >>> tril(np.array([[1, 2], [3, 4]])).tolist()
+    [[1, 0], [3, 4]]
+    >>> tril(np.array([[1, 2], [3, 4]]), k=-1).tolist()
+    [[0, 0], [3, 0]]
     """
     check_arrays("tril", m)
     return _triangle(m, k=_known_diagonal("tril", m, k), lower=True)
@@ -35,8 +48,25 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 @one_call("k")
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Upper triangle of the last two axes: zeros below a diagonal; arguments as for
-    :func:`tril`."""
+    """Upper triangle of the last two axes: zeros below a diagonal.
+
+    Args:
+      m: an array of shape ``(..., rows, columns)``.
+      k: the offset of the diagonal; positive offsets are above the main one. It must be concrete.
+
+    Returns:
+      An array of the shape and dtype of ``m``.
+
+    Raises:
+      ValueError: if the array has fewer than two axes.
+
+    The derivative with respect to the zeroed elements is 0.
+
+    >>> triu(np.array([[1, 2], [3, 4]])).tolist()
+    [[1, 2], [0, 4]]
+    >>> triu(np.array([[1, 2], [3, 4]]), k=1).tolist()
+    [[0, 2], [0, 0]]
+    """
     check_arrays("triu", m)
     return _triangle(m, k=_known_diagonal("triu", m, k) - 1, lower=False)
 
@@ -68,17 +98,37 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """Rows and columns of the lower triangle of an ``n`` by ``m`` matrix.
 
     Args:
+      n: the number of rows, a concrete integer.
       k: the offset of the diagonal; positive offsets are above the main one.
       m: the number of columns, by default ``n``.
 
+    Returns:
+      A pair of vectors of the default integer dtype, in row-major order.
+
     >>> tril_indices(2)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    >>> np.array([[1, 2], [3, 4]])[tril_indices(2)].tolist()
+    [1, 3, 4]
     """
     return _pair(np.tril_indices(*_sizes("tril_indices", n, k, m)))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Rows and columns of the upper triangle; arguments as for :func:`tril_indices`."""
+    """Rows and columns of the upper triangle of an ``n`` by ``m`` matrix.
+
+    Args:
+      n: the number of rows, a concrete integer.
+      k: the offset of the diagonal; positive offsets are above the main one.
+      m: the number of columns, by default ``n``.
+
+    Returns:
+      A pair of vectors of the default integer dtype, in row-major order.
+
+    >>> triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    >>> np.array([[1, 2], [3, 4]])[triu_indices(2)].tolist()
+    [1, 2, 4]
+    """
     return _pair(np.triu_indices(*_sizes("triu_indices", n, k, m)))
 
 
@@ -93,13 +143,41 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """:func:`tril_indices` for the shape of a matrix."""
+    """Rows and columns of the lower triangle of a matrix; :func:`tril_indices` for its shape.
+
+    Args:
+      arr: a matrix. Its values are not read.
+      k: the offset of the diagonal; positive offsets are above the main one.
+
+    Returns:
+      A pair of vectors of the default integer dtype, in row-major order.
+
+    Raises:
+      ValueError: if ``arr`` is not a matrix.
+
+    >>> tril_indices_from(np.zeros((2, 3)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     rows, columns = _matrix("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """:func:`triu_indices` for the shape of a matrix."""
+    """Rows and columns of the upper triangle of a matrix; :func:`triu_indices` for its shape.
+
+    Args:
+      arr: a matrix. Its values are not read.
+      k: the offset of the diagonal; positive offsets are above the main one.
+
+    Returns:
+      A pair of vectors of the default integer dtype, in row-major order.
+
+    Raises:
+      ValueError: if ``arr`` is not a matrix.
+
+    >>> triu_indices_from(np.zeros((2, 2)))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     rows, columns = _matrix("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
@@ -121,15 +199,39 @@ def mask_indices(
     """Rows and columns of the nonzero elements of ``mask_func(ones((n, n)), k)``.
 
     Args:
+      n: the number of rows and columns, a concrete integer.
       mask_func: ``mask_func(matrix, k)``, such as :func:`tril`.
-      size: the number of indices, required under ``jit``. See :func:`nonzero`.
+      k: the second argument of ``mask_func``.
+      size: the number of indices, required if the mask is traced. See :func:`nonzero`.
+
+    Returns:
+      A pair of vectors of the default integer dtype, in row-major order.
+
+    >>> mask_indices(2, tril)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
     return rows, columns
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``.
+
+    Args:
+      n: the size of the axes, a concrete integer.
+      ndim: the number of axes.
+
+    Returns:
+      A tuple of ``ndim`` vectors of ``n`` integers.
+
+    Raises:
+      ValueError: if ``n`` or ``ndim`` is negative.
+
+    >>> diag_indices(2)
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    >>> np.array([[1, 2], [3, 4]])[diag_indices(2)].tolist()
+    [1, 4]
+    """
     size, count = operator.index(n), operator.index(ndim)
     if min(size, count) < 0:
         raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}")
@@ -137,7 +239,20 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """Indices of the main diagonal of an array with axes of equal size."""
+    """Indices of the main diagonal of an array with axes of equal size.
+
+    Args:
+      arr: an array with at least two axes. Its values are not read.
+
+    Returns:
+      A tuple of a vector of integers for each axis.
+
+    Raises:
+      ValueError: if the axes have different sizes, or there are fewer than two.
+
+    >>> diag_indices_from(np.zeros((2, 2)))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     check_arrays("diag_indices_from", arr)
     shape = typeof(arr).shape
     if len(shape) < 2:
@@ -156,8 +271,21 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal ``(i, i + offset)`` of two axes, along a new last axis.
 
+    Args:
+      a: an array with at least two axes.
+      offset: the offset of the diagonal; positive offsets are above the main one.
+      axis1, axis2: the axes of the rows and of the columns, by default the first two.
+
+    Returns:
+      An array without the two axes, with the diagonal along a new last axis.
+
     Raises:
       ValueError: if the array has fewer than two axes, or ``axis1`` is ``axis2``.
+
+    >>> diagonal(np.array([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    >>> diagonal(np.array([[1, 2], [3, 4]]), offset=1).tolist()
+    [2]
     """
     check_arrays("diagonal", a)
     return _diagonal(a, offset=operator.index(offset), axes=_two_axes("diagonal", a, axis1, axis2))
@@ -205,10 +333,23 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """Sum of a diagonal; arguments as for :func:`diagonal`.
+    """Sum of a diagonal of two axes.
 
     Args:
+      a: an array with at least two axes.
+      offset: the offset of the diagonal; positive offsets are above the main one.
+      axis1, axis2: the axes of the rows and of the columns, by default the first two.
       dtype: the dtype of the accumulator; the default integer for integers.
+      out: unsupported.
+
+    Returns:
+      An array without the two axes.
+
+    Raises:
+      ValueError: if the array has fewer than two axes, or ``axis1`` is ``axis2``.
+
+    >>> int(trace(np.array([[1, 2], [3, 4]])))
+    5
     """
     check_arrays("trace", a)
     check_out("trace", out)
@@ -228,10 +369,18 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Args:
       v: a vector or a matrix.
-      k: the offset of the diagonal; positive offsets are above the main one.
+      k: the offset of the diagonal; positive offsets are above the main one. It must be concrete.
 
-    >>> diag(diag(np.array([1, 2])))
-    Array([1, 2], dtype=int32)
+    Returns:
+      A square matrix of ``v.size + abs(k)`` rows for a vector, a vector for a matrix.
+
+    Raises:
+      ValueError: if ``v`` has another rank.
+
+    >>> diag(np.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    >>> diag(np.array([[1, 2], [3, 4]])).tolist()
+    [1, 4]
     """
     check_arrays("diag", v)
     n = typeof(v).ndim
@@ -243,7 +392,22 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with all elements of an array on a diagonal."""
+    """The matrix with all elements of an array on a diagonal.
+
+    Args:
+      v: an array of any rank, which is flattened.
+      k: the offset of the diagonal; positive offsets are above the main one. It must be concrete.
+
+    Returns:
+      A square matrix of ``v.size + abs(k)`` rows.
+
+    See :func:`diag` for the diagonal of a matrix.
+
+    >>> diagflat(np.array([[1], [2]])).tolist()
+    [[1, 0], [0, 2]]
+    >>> diagflat(np.array([1]), k=1).tolist()
+    [[0, 1], [0, 0]]
+    """
     check_arrays("diagflat", v)
     return _diag(ravel(v), k=operator.index(k))
 
@@ -269,6 +433,17 @@ def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool =
       val: a number, or an array whose elements are repeated cyclically.
       wrap: restart the diagonal below the square at the top of a tall matrix, after an empty row.
       inplace: must be ``False``: arrays are immutable.
+
+    Returns:
+      An array of the shape and dtype of ``a``.
+
+    Raises:
+      NotImplementedError: if ``inplace`` is true, which is the default.
+      ValueError: if ``a`` has fewer than two axes, or more of different sizes.
+
+    >>> fill_diagonal(np.zeros((2, 2), np.int32), np.array([5, 6]), inplace=False)
+    Array([[5, 0],
+           [0, 6]], dtype=int32)
     """
     if inplace:
         raise NotImplementedError(
@@ -309,7 +484,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
       N: the number of columns, by default that of rows.
       increasing: order the powers from the 0th.
 
-    >>> vander(np.array([2, 3]), 3)
+    Returns:
+      An array of shape ``(x.size, N)``.
+
+    Raises:
+      ValueError: if ``x`` is not a vector, or ``N`` is negative.
+
+    >>> vander(np.array([2, 3], np.int32), 3)
     Array([[4, 2, 1],
            [9, 3, 1]], dtype=int32)
     """

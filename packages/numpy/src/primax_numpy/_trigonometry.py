@@ -26,7 +26,10 @@ def sin(x: ArrayLike, /) -> Array:
         float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``cos(x)``.
 
@@ -45,7 +48,10 @@ def cos(x: ArrayLike, /) -> Array:
         float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``-sin(x)``.
 
@@ -64,7 +70,10 @@ def tan(x: ArrayLike, /) -> Array:
         float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 + tan(x)**2``.
 
@@ -82,7 +91,10 @@ def asin(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / sqrt(1 - x**2)``, infinite at -1 and 1.
 
@@ -100,7 +112,10 @@ def acos(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``-1 / sqrt(1 - x**2)``, infinite at -1 and 1.
 
@@ -118,7 +133,10 @@ def atan(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (1 + x**2)``.
 
@@ -132,8 +150,19 @@ def atan(x: ArrayLike, /) -> Array:
 def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Angle in [-π, π] of the point with y-coordinate ``x1`` and x-coordinate ``x2``.
 
-    >>> float(atan2(1.0, -1.0)) * 4 / 3  # doctest: +ELLIPSIS
-    3.14159...
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      An array of the common shape; integers become floats.
+
+    Raises:
+      TypeError: if an operand is not an array or a number. Lists are not converted.
+
+    The derivatives are ``x2 / (x1**2 + x2**2)`` and ``-x1 / (x1**2 + x2**2)``.
+
+    >>> atan2(np.array([1.0, -1.0], np.float32), -1.0).round(4)
+    Array([ 2.3562, -2.3562], dtype=float32)
     """
     return lax.atan2(*inexact_pair("arctan2", x1, x2))
 
@@ -146,7 +175,10 @@ def sinh(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``cosh(x)``.
 
@@ -164,7 +196,10 @@ def cosh(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``sinh(x)``.
 
@@ -182,7 +217,10 @@ def tanh(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 - tanh(x)**2``.
 
@@ -200,7 +238,10 @@ def asinh(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / sqrt(1 + x**2)``.
 
@@ -218,7 +259,10 @@ def acosh(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / sqrt(x**2 - 1)``, infinite at 1.
 
@@ -236,7 +280,10 @@ def atanh(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``1 / (1 - x**2)``.
 
@@ -264,7 +311,10 @@ def deg2rad(x: ArrayLike, /) -> Array:
         float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``pi / 180``.
 
@@ -284,7 +334,10 @@ def rad2deg(x: ArrayLike, /) -> Array:
         float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     The derivative is ``180 / pi``.
 
@@ -301,11 +354,20 @@ degrees = rad2deg
 
 @elementwise
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Euclidean length of vectors with components ``x1`` and ``x2``, without intermediate
-    overflow.
+    """Euclidean length of vectors with components ``x1`` and ``x2``, without overflow in between.
 
-    The result is infinite if a component is, even if the other is NaN. The derivative at the
-    origin is NaN.
+    The result is infinite if a component is, even if the other is NaN.
+
+    Args:
+      x1, x2: arrays or numbers whose shapes broadcast.
+
+    Returns:
+      A float array of the common shape.
+
+    Raises:
+      ValueError: for complex numbers.
+
+    The derivative at the origin is NaN.
 
     >>> float(hypot(3.0, 4.0))
     5.0
@@ -341,7 +403,10 @@ def sinc(x: ArrayLike, /) -> Array:
       x: an array or a number; integers and booleans are converted to the default float type.
 
     Returns:
-      An array of the shape of ``x``.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
 
     >>> sinc(np.array([0.0, 0.5, 1.5], np.float32)).round(4)
     Array([ 1.        ,  0.63659996, -0.2122    ], dtype=float32)
@@ -387,10 +452,19 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Argument of each complex number, in [-π, π].
 
     Args:
+      z: an array or a number; real numbers have the argument 0 or π.
       deg: return degrees instead of radians.
+
+    Returns:
+      A real array of the shape of ``z``.
+
+    Raises:
+      TypeError: if ``z`` is not an array or a number.
 
     >>> float(angle(1j, deg=True))
     90.0
+    >>> angle(np.array([1.0, -1.0], np.float32)).round(4)
+    Array([0.    , 3.1416], dtype=float32)
     """
     check_arrays("angle", z)
     out = _angle(z, deg=bool(deg))

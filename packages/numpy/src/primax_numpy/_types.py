@@ -150,9 +150,13 @@ def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool:
     """True if a dtype, or that of an array, is of a kind.
 
     Args:
+      dtype: a dtype or an array.
       kind: another dtype; one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
         ``"integral"``, ``"real floating"``, ``"complex floating"``, ``"numeric"``; or a tuple of
         alternatives.
+
+    Returns:
+      A Python boolean.
 
     Raises:
       TypeError, ValueError: if ``kind`` is invalid.
@@ -195,7 +199,19 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
 
     Args:
       from_: a dtype or an array.
-      casting: ``"no"``, ``"equiv"``, ``"safe"``, ``"same_kind"`` or ``"unsafe"``.
+      to: a dtype.
+      casting: ``"no"``, ``"equiv"``, ``"safe"`` (the default), ``"same_kind"`` or ``"unsafe"``.
+
+    Returns:
+      A Python boolean.
+
+    Raises:
+      TypeError: if ``from_`` is a Python number, or a dtype is unknown.
+
+    >>> can_cast("int8", "int32"), can_cast("int32", "int8")
+    (True, False)
+    >>> can_cast("int32", "int8", casting="same_kind")
+    True
     """
     return np.can_cast(from_, to, casting=casting)
 
@@ -203,8 +219,20 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
 def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
     """True if a dtype or class of dtypes is a subclass of another, also for extended floats.
 
+    Args:
+      arg1: a dtype, or a class such as ``floating``.
+      arg2: a dtype, or a class such as ``floating``.
+
+    Returns:
+      A Python boolean.
+
+    Raises:
+      TypeError: if an argument is not a dtype or a class of dtypes.
+
     >>> issubdtype("bfloat16", floating)
     True
+    >>> issubdtype("int32", floating)
+    False
     """
     return dtypes.issubdtype(arg1, arg2)
 
@@ -212,14 +240,36 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
 def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     """The dtype that two dtypes promote to; 64-bit ones are not narrowed.
 
+    Args:
+      a, b: dtypes or their names.
+
+    Returns:
+      A dtype.
+
+    Raises:
+      TypeError: if an argument is not a dtype.
+      TypePromotionError: if the dtypes have no common dtype, such as two extended floats.
+
     >>> promote_types("int8", "uint8")
     dtype('int16')
+    >>> promote_types("int32", "bfloat16")
+    dtype(bfloat16)
     """
     return dtypes.promote_types(a, b)
 
 
 def result_type(*args: Any) -> np.dtype[Any]:
     """The dtype of an operation on arrays, numbers and dtypes; Python numbers are weakly typed.
+
+    Args:
+      args: arrays, numbers or dtypes, at least one.
+
+    Returns:
+      A dtype. 64-bit ones are narrowed unless they are enabled.
+
+    Raises:
+      ValueError: if there are no arguments.
+      TypePromotionError: if the dtypes have no common dtype.
 
     >>> result_type(np.int8(1), 2), result_type("bfloat16", 2.0)
     (dtype('int8'), dtype(bfloat16))

@@ -257,8 +257,13 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     """A :class:`ufunc` of a traceable function of scalars.
 
     Args:
+      func: a function of ``nin`` scalars that returns ``nout`` scalars; it is mapped over the
+        operands.
       nin, nout: numbers of operands and results.
-      identity: the left identity.
+      identity: the left identity, the result of empty reductions.
+
+    Returns:
+      A :class:`ufunc`, whose operands are broadcast together.
 
     >>> import primax_numpy as jnp
     >>> weigh = frompyfunc(lambda x, y: 2 * x + y, 2, 1)

@@ -243,7 +243,25 @@ def unique_all(
 ) -> UniqueAllResult:
     """Unique elements, indices of first occurrences, inverse indices and counts.
 
-    Every NaN is a separate element; ``size`` and ``fill_value`` as in :func:`unique`.
+    Every NaN is a separate element.
+
+    Args:
+      x: an array or a number, which is flattened.
+      size: the number of elements to return, required under ``jit``: the result is truncated or
+        padded.
+      fill_value: the padding of the values, by default the first one.
+
+    Returns:
+      A named tuple ``(values, indices, inverse_indices, counts)``. The inverse indices have the
+      shape of ``x``, the others are vectors.
+
+    Raises:
+      ConcretizationTypeError: if ``x`` is traced and ``size`` is ``None``.
+
+    See :func:`unique` for rows along an axis.
+
+    >>> [x.tolist() for x in unique_all(np.array([3, 1, 3]))]
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
     """
     return UniqueAllResult(
         *_each_nan("unique_all", x, ("index", "inverse", "counts"), size, fill_value)
@@ -253,20 +271,74 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """Unique elements and their counts; see :func:`unique_all`."""
+    """Unique elements in ascending order, and their counts.
+
+    Every NaN is a separate element.
+
+    Args:
+      x: an array or a number, which is flattened.
+      size: the number of elements to return, required under ``jit``: the result is truncated or
+        padded.
+      fill_value: the padding of the values, by default the first one.
+
+    Returns:
+      A named tuple ``(values, counts)`` of vectors.
+
+    Raises:
+      ConcretizationTypeError: if ``x`` is traced and ``size`` is ``None``.
+
+    >>> [x.tolist() for x in unique_counts(np.array([3, 1, 3]))]
+    [[1, 3], [1, 2]]
+    """
     return UniqueCountsResult(*_each_nan("unique_counts", x, ("counts",), size, fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """Unique elements and inverse indices; see :func:`unique_all`."""
+    """Unique elements in ascending order, and the indices that restore the array from them.
+
+    Every NaN is a separate element.
+
+    Args:
+      x: an array or a number, which is flattened.
+      size: the number of elements to return, required under ``jit``: the result is truncated or
+        padded.
+      fill_value: the padding of the values, by default the first one.
+
+    Returns:
+      A named tuple ``(values, inverse_indices)``; the indices have the shape of ``x``.
+
+    Raises:
+      ConcretizationTypeError: if ``x`` is traced and ``size`` is ``None``.
+
+    >>> [x.tolist() for x in unique_inverse(np.array([3, 1, 3]))]
+    [[1, 3], [1, 0, 1]]
+    """
     return UniqueInverseResult(*_each_nan("unique_inverse", x, ("inverse",), size, fill_value))
 
 
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Unique elements; see :func:`unique_all`."""
+    """Unique elements in ascending order.
+
+    Every NaN is a separate element.
+
+    Args:
+      x: an array or a number, which is flattened.
+      size: the number of elements to return, required under ``jit``: the result is truncated or
+        padded.
+      fill_value: the padding of the values, by default the first one.
+
+    Returns:
+      A vector of the dtype of ``x``.
+
+    Raises:
+      ConcretizationTypeError: if ``x`` is traced and ``size`` is ``None``.
+
+    >>> unique_values(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
     values: Array = _each_nan("unique_values", x, (), size, fill_value)[0]
     return values

@@ -178,6 +178,12 @@ def apply_along_axis(
     Args:
       func1d: ``(row, *args, **kwargs) -> array``; it is mapped with :func:`vmap`. The axes of its
         result replace ``axis``.
+      axis: the axis of the vectors.
+      arr: an array with at least one axis.
+      args, kwargs: further arguments of ``func1d``, which are not mapped.
+
+    Returns:
+      The stacked results.
 
     >>> import primax_numpy as jnp
     >>> apply_along_axis(jnp.sort, 1, np.array([[2, 1], [3, 4]])).tolist()
@@ -204,6 +210,14 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] 
     """A function ``(array, axis) -> array`` applied along one axis after the other.
 
     Axes that the function removes are restored with size 1.
+
+    Args:
+      func: a function, such as :func:`sum`.
+      a: an array.
+      axes: an axis or a sequence of axes.
+
+    Returns:
+      An array of the rank of ``a``.
 
     Raises:
       TypeError: if the function does not return an array.
@@ -241,7 +255,12 @@ def fromfunction(
 
     Args:
       function: ``(*indices, **kwargs) -> array``; it is called with scalars under :func:`vmap`.
-      dtype: dtype of the indices.
+      shape: a size or a sequence of concrete sizes.
+      dtype: dtype of the indices, by default the default float.
+      kwargs: further arguments of ``function``.
+
+    Returns:
+      An array of shape ``shape``, followed by the axes of one result.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
     [[0, 1, 2], [10, 11, 12]]

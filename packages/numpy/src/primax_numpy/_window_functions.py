@@ -40,6 +40,15 @@ def _window(name: str, M: Any, shape: Callable[[np.ndarray], Any]) -> Array:
 def bartlett(M: int) -> Array:
     """Triangular window of ``M`` samples, zero at both ends.
 
+    Args:
+      M: the number of samples, a concrete integer.
+
+    Returns:
+      A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
+
+    Raises:
+      TypeError: if ``M`` is not a concrete integer.
+
     >>> bartlett(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
@@ -47,17 +56,62 @@ def bartlett(M: int) -> Array:
 
 
 def hanning(M: int) -> Array:
-    """Hann window of ``M`` samples, zero at both ends: ``(1 - cos 2 pi t) / 2``."""
+    """Hann window of ``M`` samples, zero at both ends: ``(1 - cos 2 pi t) / 2``.
+
+    Args:
+      M: the number of samples, a concrete integer.
+
+    Returns:
+      A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
+
+    Raises:
+      TypeError: if ``M`` is not a concrete integer.
+
+    The sample ``i`` has ``t = i / (M - 1)``.
+
+    >>> print(np.abs(np.asarray(hanning(5))).round(2))
+    [0.  0.5 1.  0.5 0. ]
+    """
     return _window("hanning", M, lambda t: 0.5 - 0.5 * np.cos(2 * np.pi * t))
 
 
 def hamming(M: int) -> Array:
-    """Hamming window of ``M`` samples: ``0.54 - 0.46 cos 2 pi t``."""
+    """Hamming window of ``M`` samples: ``0.54 - 0.46 cos 2 pi t``.
+
+    Args:
+      M: the number of samples, a concrete integer.
+
+    Returns:
+      A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
+
+    Raises:
+      TypeError: if ``M`` is not a concrete integer.
+
+    The sample ``i`` has ``t = i / (M - 1)``.
+
+    >>> print(np.asarray(hamming(5)).round(2))
+    [0.08 0.54 1.   0.54 0.08]
+    """
     return _window("hamming", M, lambda t: 0.54 - 0.46 * np.cos(2 * np.pi * t))
 
 
 def blackman(M: int) -> Array:
-    """Blackman window of ``M`` samples: ``0.42 - 0.5 cos 2 pi t + 0.08 cos 4 pi t``."""
+    """Blackman window of ``M`` samples: ``0.42 - 0.5 cos 2 pi t + 0.08 cos 4 pi t``.
+
+    Args:
+      M: the number of samples, a concrete integer.
+
+    Returns:
+      A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
+
+    Raises:
+      TypeError: if ``M`` is not a concrete integer.
+
+    The sample ``i`` has ``t = i / (M - 1)``.
+
+    >>> print(np.abs(np.asarray(blackman(5))).round(2))
+    [0.   0.34 1.   0.34 0.  ]
+    """
     return _window(
         "blackman", M, lambda t: 0.42 - 0.5 * np.cos(2 * np.pi * t) + 0.08 * np.cos(4 * np.pi * t)
     )
@@ -79,10 +133,19 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser window of ``M`` samples: ``I0(beta sqrt(1 - t^2)) / I0(beta)`` for t from -1 to 1.
 
     Args:
-      beta: the shape parameter, a scalar; larger values give narrower windows.
+      M: the number of samples, a concrete integer.
+      beta: the shape parameter, a scalar; larger values give narrower windows. It may be traced.
+
+    Returns:
+      A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
 
     Raises:
       ValueError: if ``beta`` is not a scalar.
+
+    The function I0 is the modified Bessel function of order 0, see :func:`i0`.
+
+    >>> print(np.asarray(kaiser(3, 2.0)).round(2))
+    [0.44 1.   0.44]
     """
     check_arrays("kaiser", beta)
     aval = typeof(beta)

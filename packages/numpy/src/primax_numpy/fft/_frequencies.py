@@ -19,15 +19,24 @@ from .._functions import compiled
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
-    """Frequencies of the elements of `fft`, in cycles per unit of ``d``.
+    """Frequencies of the elements of :func:`fft`, in cycles per unit of ``d``.
 
     Args:
-      n: the number of elements.
-      d: the sample spacing, a scalar.
+      n: the number of elements, a concrete integer.
+      d: the sample spacing, a scalar, 1 by default. It may be traced.
       dtype: the dtype of the result, by default the default float.
+      device: placement of the result.
+
+    Returns:
+      A vector of ``n`` numbers: 0, the positive frequencies, then the negative ones, ascending.
+
+    Raises:
+      ValueError: if ``n`` is not positive, or ``d`` is not a real scalar.
 
     >>> fftfreq(4, 0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
+    >>> fftfreq(2).tolist()
+    [0.0, -0.5]
     """
     n = _count("fftfreq", n)
     values = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
@@ -35,7 +44,23 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
-    """Frequencies of the elements of `rfft`; arguments as for `fftfreq`."""
+    """Frequencies of the elements of :func:`rfft`, in cycles per unit of ``d``.
+
+    Args:
+      n: the number of elements, a concrete integer.
+      d: the sample spacing, a scalar, 1 by default. It may be traced.
+      dtype: the dtype of the result, by default the default float.
+      device: placement of the result.
+
+    Returns:
+      A vector of ``n // 2 + 1`` nonnegative numbers, ascending.
+
+    Raises:
+      ValueError: if ``n`` is not positive, or ``d`` is not a real scalar.
+
+    >>> rfftfreq(4, 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
     n = _count("rfftfreq", n)
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
 
@@ -71,7 +96,23 @@ def _divided(values, d, *, n, dtype):
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """Halves of axes swapped, so that the zero frequency is centred; all axes by default."""
+    """Halves of axes swapped, so that the zero frequency is centred.
+
+    Args:
+      x: an array, such as the result of :func:`fft`.
+      axes: an axis or a sequence of axes; all by default.
+
+    Returns:
+      An array of the shape of ``x``: a roll of each axis by ``size // 2``.
+
+    Raises:
+      ValueError: if an axis does not exist.
+
+    The inverse is :func:`ifftshift`.
+
+    >>> fftshift(fftfreq(4)).tolist()
+    [-0.5, -0.25, 0.0, 0.25]
+    """
     check_arrays("fft.fftshift", x)
     shape = typeof(x).shape
     positions = axes_of(axes, len(shape))
@@ -79,7 +120,23 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The inverse of :func:`fftshift`, which differs from it for axes of odd size.
+
+    Args:
+      x: an array with the zero frequency in the centre.
+      axes: an axis or a sequence of axes; all by default.
+
+    Returns:
+      An array of the shape of ``x``: a roll of each axis by ``-(size // 2)``.
+
+    Raises:
+      ValueError: if an axis does not exist.
+
+    >>> ifftshift(np.array([1, 2, 3])).tolist()
+    [2, 3, 1]
+    >>> ifftshift(fftshift(np.array([1, 2, 3]))).tolist()
+    [1, 2, 3]
+    """
     check_arrays("fft.ifftshift", x)
     shape = typeof(x).shape
     positions = axes_of(axes, len(shape))

@@ -29,8 +29,12 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     Args:
       a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
       n: the length of the transform: the axis is truncated or padded with zeros.
+      axis: the axis, by default the last.
       norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
         ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
+
+    Returns:
+      A complex array, of size ``n`` along the axis.
 
     Raises:
       ValueError: if the axis does not exist, ``n`` is less than 1, or ``norm`` is unknown.
@@ -42,33 +46,120 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Inverse of `fft`, divided by ``n``; the arguments are those of `fft`."""
+    """Inverse discrete Fourier transform along one axis: ``sum(a[k] * exp(2j*pi*i*k/n)) / n``.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      n: the length of the transform: the axis is truncated or padded with zeros.
+      axis: the axis, by default the last.
+      norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
+        ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
+
+    Returns:
+      A complex array, of size ``n`` along the axis.
+
+    Raises:
+      ValueError: if the axis does not exist, ``n`` is less than 1, or ``norm`` is unknown.
+
+    >>> ifft(np.complex64([1, 1])).tolist()
+    [(1+0j), 0j]
+    """
     return _one("ifft", _IFFT, a, n, axis, norm)
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The first ``n // 2 + 1`` elements of `fft` of real numbers; the others are their conjugates.
+    """Discrete Fourier transform of real numbers along one axis, without redundant elements.
+
+    The result has the first ``n // 2 + 1`` elements of :func:`fft`; the others are their
+    conjugates.
+
+    Args:
+      a: real numbers; the transform uses ``float32``, or ``float64`` for 64-bit dtypes.
+      n: the length of the transform: the axis is truncated or padded with zeros.
+      axis: the axis, by default the last.
+      norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
+        ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
+
+    Returns:
+      A complex array, of size ``n // 2 + 1`` along the axis.
 
     Raises:
-      ValueError: if ``a`` is complex, and in the cases of `fft`.
+      ValueError: if ``a`` is complex, the axis does not exist, ``n`` is less than 1, or ``norm``
+        is unknown.
+
+    >>> rfft(np.float32([1, 0, 0, 0])).tolist()
+    [(1+0j), (1+0j), (1+0j)]
     """
     return _one("rfft", _RFFT, a, n, axis, norm)
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `rfft`: ``n`` real numbers, by default ``2 * (size - 1)``."""
+    """The inverse of :func:`rfft`: real numbers from the nonnegative frequencies.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      n: the length of the result, by default ``2 * (size - 1)``. Pass it for odd lengths.
+      axis: the axis, by default the last.
+      norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
+        ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
+
+    Returns:
+      A real array, of size ``n`` along the axis.
+
+    Raises:
+      ValueError: if the axis does not exist, ``n`` is less than 1, or ``norm`` is unknown.
+
+    >>> irfft(np.complex64([1, 1, 1])).tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
     return _one("irfft", _IRFFT, a, n, axis, norm)
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Real spectrum of a Hermitian-symmetric signal, represented by its first half: `irfft` of the
-    conjugate, without the division by ``n``."""
+    """Real spectrum of a Hermitian-symmetric signal, represented by its first half.
+
+    The result is :func:`irfft` of the conjugate, without the division by ``n``.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      n: the length of the result, by default ``2 * (size - 1)``. Pass it for odd lengths.
+      axis: the axis, by default the last.
+      norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
+        ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
+
+    Returns:
+      A real array, of size ``n`` along the axis.
+
+    Raises:
+      ValueError: if the axis does not exist, ``n`` is less than 1, or ``norm`` is unknown.
+
+    >>> hfft(np.complex64([1, 0, 0])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     check_arrays("fft.hfft", a)
     return _one("hfft", _IRFFT, a, n, axis, _inverse_norm("hfft", norm), conjugate=True)
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Inverse of `hfft`: the conjugate of `rfft`, divided by ``n``."""
+    """Inverse of :func:`hfft`: the conjugate of :func:`rfft`, divided by ``n``.
+
+    Args:
+      a: real numbers; the transform uses ``float32``, or ``float64`` for 64-bit dtypes.
+      n: the length of the transform: the axis is truncated or padded with zeros.
+      axis: the axis, by default the last.
+      norm: the normalization: ``"backward"`` (the default) divides the inverse by ``n``,
+        ``"forward"`` the forward transform by ``n``, ``"ortho"`` both by ``sqrt(n)``.
+
+    Returns:
+      A complex array, of size ``n // 2 + 1`` along the axis.
+
+    Raises:
+      ValueError: if ``a`` is complex, the axis does not exist, ``n`` is less than 1, or ``norm``
+        is unknown.
+
+    >>> np.abs(np.asarray(ihfft(np.float32([4, 0, 0, 0])))).tolist()
+    [1.0, 1.0, 1.0]
+    """
     return _one("ihfft", _RFFT, a, n, axis, _inverse_norm("ihfft", norm), conjugate=True)
 
 
@@ -81,13 +172,19 @@ def fftn(
     """Discrete Fourier transform along several axes, by default along all.
 
     Args:
-      a: numbers.
-      s: the length of the transform along each axis, like ``n`` in `fft`; by default the size.
-      axes: the axes; the last ``len(s)`` ones by default.
-      norm: as in `fft`.
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      s: the length of the transform along each axis; by default the size.
+      axes: the axes; all by default, or the last ``len(s)`` ones.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A complex array, of the sizes ``s`` along the axes.
 
     Raises:
       ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
+
+    >>> fftn(np.float32([[1, 0], [0, 0]])).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     """
     return _many("fftn", _FFT, a, s, axes, norm)
 
@@ -98,7 +195,23 @@ def ifftn(
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Inverse of `fftn`; the arguments are those of `fftn`."""
+    """Inverse discrete Fourier transform along several axes, by default along all.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      s: the length of the transform along each axis; by default the size.
+      axes: the axes; all by default, or the last ``len(s)`` ones.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A complex array, of the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
+
+    >>> ifftn(np.complex64([[1, 1], [1, 1]])).tolist()
+    [[(1+0j), 0j], [0j, 0j]]
+    """
     return _many("ifftn", _IFFT, a, s, axes, norm)
 
 
@@ -108,7 +221,24 @@ def rfftn(
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`fftn` of real numbers; the last axis contains the first ``n // 2 + 1`` elements."""
+    """Discrete Fourier transform of real numbers along several axes, by default along all.
+
+    Args:
+      a: real numbers; the transform uses ``float32``, or ``float64`` for 64-bit dtypes.
+      s: the length of the transform along each axis; by default the size.
+      axes: the axes; all by default, or the last ``len(s)`` ones.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A complex array; the last axis has the first ``n // 2 + 1`` elements, the others the sizes
+      ``s``.
+
+    Raises:
+      ValueError: if ``a`` is complex, and in the cases of :func:`fftn`.
+
+    >>> rfftn(np.float32([[1, 0], [0, 0]])).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
     return _many("rfftn", _RFFT, a, s, axes, norm)
 
 
@@ -118,7 +248,23 @@ def irfftn(
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The inverse of `rfftn`; the last size is by default ``2 * (size - 1)``."""
+    """The inverse of :func:`rfftn`.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      s: the lengths of the result along each axis; the last is by default ``2 * (size - 1)``.
+      axes: the axes; all by default, or the last ``len(s)`` ones.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A real array, of the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
+
+    >>> irfftn(np.complex64([[1, 1], [1, 1]])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return _many("irfftn", _IRFFT, a, s, axes, norm)
 
 
@@ -128,7 +274,23 @@ def fft2(
     axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`fftn` along two axes."""
+    """Discrete Fourier transform along two axes; :func:`fftn` with the last two by default.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      s: the lengths of the transform along the two axes; by default the sizes.
+      axes: the two axes, by default the last.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A complex array, of the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
+
+    >>> fft2(np.float32([[1, 0], [0, 0]])).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
     return _two("fft2", _FFT, a, s, axes, norm)
 
 
@@ -138,7 +300,23 @@ def ifft2(
     axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`ifftn` along two axes."""
+    """Inverse discrete Fourier transform along two axes, the last by default.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      s: the lengths of the transform along the two axes; by default the sizes.
+      axes: the two axes, by default the last.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A complex array, of the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
+
+    >>> ifft2(np.complex64([[1, 1], [1, 1]])).tolist()
+    [[(1+0j), 0j], [0j, 0j]]
+    """
     return _two("ifft2", _IFFT, a, s, axes, norm)
 
 
@@ -148,7 +326,24 @@ def rfft2(
     axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`rfftn` along two axes."""
+    """Discrete Fourier transform of real numbers along two axes; :func:`rfftn` with the last two.
+
+    Args:
+      a: real numbers; the transform uses ``float32``, or ``float64`` for 64-bit dtypes.
+      s: the lengths of the transform along the two axes; by default the sizes.
+      axes: the two axes, by default the last.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A complex array; the last axis has the first ``n // 2 + 1`` elements, the others the sizes
+      ``s``.
+
+    Raises:
+      ValueError: if ``a`` is complex, and in the cases of :func:`fftn`.
+
+    >>> rfft2(np.float32([[1, 0], [0, 0]])).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
     return _two("rfft2", _RFFT, a, s, axes, norm)
 
 
@@ -158,7 +353,23 @@ def irfft2(
     axes: int | Sequence[int] | None = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`irfftn` along two axes."""
+    """The inverse of :func:`rfft2`; :func:`irfftn` with the last two axes by default.
+
+    Args:
+      a: numbers; the transform uses ``complex64``, or ``complex128`` for 64-bit dtypes.
+      s: the lengths of the result along the two axes; the last is by default ``2 * (size - 1)``.
+      axes: the two axes, by default the last.
+      norm: the normalization, as for :func:`fft`, with the product of the lengths.
+
+    Returns:
+      A real array, of the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if axes do not exist or are repeated, or the sizes or ``norm`` are invalid.
+
+    >>> irfft2(np.complex64([[1, 1], [1, 1]])).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
     return _two("irfft2", _IRFFT, a, s, axes, norm)
 
 

@@ -161,10 +161,17 @@ def scale_and_translate(
       shape: the shape of the result, equal to that of the image except along ``spatial_dims``.
       spatial_dims: the axes that are scaled.
       scale, translation: ``float[len(spatial_dims)]``; they may be traced and are differentiable.
-      method, antialias, precision: as in `resize`; not ``"nearest"``.
+      method, antialias, precision: as in :func:`resize`; not ``"nearest"``.
+
+    Returns:
+      An array of shape ``shape``.
 
     Raises:
       ValueError: if the shapes do not match, or the method is unknown.
+
+    >>> one = np.float32([1])
+    >>> scale_and_translate(np.float32([1, 2, 3]), (3,), (0,), one, one, "linear").tolist()
+    [0.0, 1.0, 2.0]
     """
     check_arrays("image.scale_and_translate", image, scale, translation)
     aval = typeof(image)

@@ -96,9 +96,16 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         ``R`` alone; ``"raw"`` LAPACK's Householder reflectors, transposed, and their scalar
         factors.
 
+    Returns:
+      The named tuple ``(Q, R)``, except in the modes ``"r"`` and ``"raw"``.
+
     Raises:
       ValueError: if the mode is unknown, or there are fewer than two axes.
       TypeError: if the dtype is a 16-bit float.
+
+    >>> q, r = qr(np.float32([[3, 0], [4, 5]]))
+    >>> np.abs(np.asarray(q @ r)).round(3).tolist()
+    [[3.0, 0.0], [4.0, 5.0]]
     """
     checked_matrices("qr", a)
     if mode not in ("reduced", "complete", "r", "full", "raw"):
@@ -132,11 +139,17 @@ def svd(
       hermitian: the matrices are Hermitian, which permits a faster algorithm.
       subset_by_index: ``(start, stop)``: the range of singular values to compute.
 
+    Returns:
+      The named tuple ``(U, S, Vh)``, or ``S``: descending nonnegative numbers ``[..., k]``.
+
     Raises:
       ValueError: if there are fewer than two axes, or ``hermitian`` matrices are not square.
       TypeError: if the dtype is a 16-bit float.
 
     Singular vectors of repeated singular values are not unique and not differentiable.
+
+    >>> svd(np.float32([[3, 0], [0, 4]])).S.tolist()
+    [4.0, 3.0]
     """
     checked_matrices("svd", a)
     if hermitian:
@@ -181,7 +194,23 @@ def _hermitian_svd(a, *, vectors):
 
 @one_call()
 def svdvals(x: ArrayLike, /) -> Array:
-    """Descending singular values ``[..., min(m, n)]`` of ``number[..., m, n]``."""
+    """Singular values of matrices, in descending order.
+
+    Args:
+      x: ``number[..., m, n]``; integers become floats.
+
+    Returns:
+      Nonnegative real numbers ``[..., min(m, n)]``.
+
+    Raises:
+      ValueError: if there are fewer than two axes.
+      TypeError: if the dtype is a 16-bit float.
+
+    The values are differentiable where they are distinct. See :func:`svd` for singular vectors.
+
+    >>> svdvals(np.float32([[3, 0], [0, 4]])).tolist()
+    [4.0, 3.0]
+    """
     out: Array = svd(x, compute_uv=False)
     return out
 
@@ -191,13 +220,22 @@ def eig(a: ArrayLike) -> EigResult:
     """Complex eigenvalues and right eigenvectors of square matrices.
 
     Args:
-      a: ``number[..., n, n]``.
+      a: ``number[..., n, n]``; integers become floats.
+
+    Returns:
+      The named tuple ``(eigenvalues, eigenvectors)``: ``complex[..., n]`` in unspecified order,
+      and ``complex[..., n, n]`` with the vectors as columns.
 
     Raises:
       ValueError: if the matrices are not square.
       TypeError: if the dtype is a 16-bit float.
 
-    Eigenvalues are differentiable; derivatives of eigenvectors are an option of ``lax.linalg.eig``.
+    Eigenvalues are differentiable; derivatives of eigenvectors are an option of
+    ``lax.linalg.eig``. Use :func:`eigh` for Hermitian matrices.
+
+    >>> values, vectors = eig(np.float32([[2, 0], [0, 3]]))
+    >>> sorted(np.asarray(values).real.round(3).tolist())
+    [2.0, 3.0]
     """
     w, v = lax.linalg.eig(as_inexact(a), compute_left_eigenvectors=False)
     return EigResult(w, v)
@@ -205,7 +243,24 @@ def eig(a: ArrayLike) -> EigResult:
 
 @checked(partial(check_square, "eigvals"))
 def eigvals(a: ArrayLike) -> Array:
-    """Eigenvalues ``complex[..., n]`` of ``number[..., n, n]``, in unspecified order."""
+    """Complex eigenvalues of square matrices.
+
+    Args:
+      a: ``number[..., n, n]``; integers become floats.
+
+    Returns:
+      ``complex[..., n]``, in unspecified order.
+
+    Raises:
+      ValueError: if the matrices are not square.
+      TypeError: if the dtype is a 16-bit float.
+
+    Eigenvalues are differentiable where they are distinct.
+
+    >>> values = eigvals(np.float32([[0, 1], [-1, 0]]))
+    >>> sorted(np.asarray(values).imag.round(3).tolist())
+    [-1.0, 1.0]
+    """
     (w,) = lax.linalg.eig(
         as_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=False
     )
@@ -222,11 +277,19 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
         ``symmetrize_input``.
       symmetrize_input: use ``(a + a^H) / 2`` instead of ``a``.
 
+    Returns:
+      The named tuple ``(eigenvalues, eigenvectors)``: real numbers ``[..., n]``, and ``number[...,
+      n, n]`` with the orthonormal vectors as columns.
+
     Raises:
       ValueError: if the matrices are not square, or ``UPLO`` is invalid.
       TypeError: if the dtype is a 16-bit float.
 
     Eigenvectors of repeated eigenvalues are not unique and not differentiable.
+
+    >>> values, vectors = eigh(np.float32([[2, 1], [1, 2]]))
+    >>> np.asarray(values).round(3).tolist()
+    [1.0, 3.0]
     """
     check_square("eigh", a)
     return EighResult(*_eigh(a, lower=_lower(UPLO), symmetrize=bool(symmetrize_input)))
@@ -246,7 +309,24 @@ def _eigh(a, *, lower, symmetrize):
 
 @one_call("UPLO", "symmetrize_input")
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """Ascending eigenvalues of Hermitian matrices; arguments as for :func:`eigh`."""
+    """Ascending eigenvalues of Hermitian matrices.
+
+    Args:
+      a: ``number[..., n, n]``; integers become floats.
+      UPLO: ``"L"`` (the default) or ``"U"``: the triangle that is read without
+        ``symmetrize_input``.
+      symmetrize_input: use ``(a + a^H) / 2`` instead of ``a``.
+
+    Returns:
+      Real numbers ``[..., n]``.
+
+    Raises:
+      ValueError: if the matrices are not square, or ``UPLO`` is invalid.
+      TypeError: if the dtype is a 16-bit float.
+
+    >>> np.asarray(eigvalsh(np.float32([[2, 1], [1, 2]]))).round(3).tolist()
+    [1.0, 3.0]
+    """
     check_square("eigvalsh", a)
     w, _ = _eigh(a, lower=_lower(UPLO), symmetrize=bool(symmetrize_input))
     return w

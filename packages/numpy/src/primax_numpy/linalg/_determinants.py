@@ -42,6 +42,9 @@ def det(a: ArrayLike) -> Array:
     Args:
       a: ``number[..., n, n]``; integers become floats.
 
+    Returns:
+      Numbers ``[...]``; 1 for ``n = 0``.
+
     Raises:
       ValueError: if the matrices are not square.
       TypeError: if the dtype is a 16-bit float and ``n`` is greater than 3.
@@ -148,12 +151,17 @@ def _spread(x, like):
 
 @one_call("method")
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """Sign and logarithm of the absolute value of determinants, which may overflow or underflow in
-    `det`.
+    """Sign and logarithm of the absolute value of determinants.
+
+    The absolute values themselves may overflow or underflow in :func:`det`.
 
     Args:
       a: ``number[..., n, n]``; integers become floats.
       method: the decomposition, ``"lu"`` (the default) or ``"qr"``.
+
+    Returns:
+      The named tuple ``(sign, logabsdet)`` of arrays ``[...]``; the sign is a complex number of
+      absolute value 1 for complex matrices.
 
     Raises:
       ValueError: if the matrices are not square, or the method is unknown.
@@ -161,6 +169,10 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Singular matrices give the sign 0 and the logarithm -inf. The result is not differentiable
     there.
+
+    >>> sign, logabsdet = slogdet(np.float32([[1, 2], [3, 4]]))
+    >>> float(sign), round(float(logabsdet), 3)
+    (-1.0, 0.693)
     """
     check_square("slogdet", a)
     if method not in (None, "lu", "qr"):

@@ -26,7 +26,25 @@ def matmul(
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Matrix product; see ``primax.numpy.matmul``."""
+    """Matrix product over the last two axes; the others broadcast. Vectors are rows or columns.
+
+    Args:
+      x1: shape ``(..., n, k)`` or ``(k,)``.
+      x2: shape ``(..., k, m)`` or ``(k,)``.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      An array of shape ``(..., n, m)``, without ``n`` or ``m`` for vectors.
+
+    Raises:
+      ValueError: if an operand is a scalar, or the batch axes do not broadcast.
+      TypeError: if the contracted sizes differ.
+
+    >>> import numpy as np
+    >>> matmul(np.float32([[1, 2], [3, 4]]), np.float32([1, 10])).tolist()
+    [21.0, 43.0]
+    """
     return _products.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -36,7 +54,25 @@ def tensordot(
     x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Sum of products over several axes of both operands; see ``primax.numpy.tensordot``."""
+    """Sum of products over several axes of both operands.
+
+    Args:
+      x1, x2: arrays or numbers.
+      axes: a number (the last axes of ``x1``, the first of ``x2``), or a pair of axes or of lists.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of the other axes of ``x1``, then those of ``x2``.
+
+    Raises:
+      TypeError: if the axes are malformed, repeated, or of different sizes.
+
+    >>> import numpy as np
+    >>> tensordot(np.ones((2, 3, 4)), np.ones((3, 4, 5))).shape
+    (2, 5)
+    """
     if out_sharding is not None:
         return with_out_sharding(
             tensordot,
@@ -56,8 +92,23 @@ def vecdot(
     x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
-    """Sum of products along one axis, with the first operand conjugated; see
-    ``primax.numpy.vecdot``.
+    """Sum of products along one axis, with the first operand conjugated; the other axes broadcast.
+
+    Args:
+      x1, x2: arrays with at least one axis.
+      axis: the axis of the sum, by default the last.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: the dtype of the accumulator and of the result.
+
+    Returns:
+      An array of the common shape without the axis, of the promoted dtype.
+
+    Raises:
+      ValueError: if an operand is a scalar, or the sizes along the axis differ.
+
+    >>> import numpy as np
+    >>> vecdot(np.array([[1, 2], [3, 4]]), np.array([1, 10])).tolist()
+    [21, 43]
     """
     return _products.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
@@ -67,8 +118,20 @@ def vecdot(
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Products of all pairs of elements of two vectors.
 
+    Args:
+      x1, x2: vectors. ``primax.numpy.outer`` flattens arrays of other ranks.
+
+    Returns:
+      An array of shape ``(x1.size, x2.size)``, of the promoted dtype.
+
     Raises:
       ValueError: if an operand is not a vector.
+
+    Complex numbers are not conjugated.
+
+    >>> import numpy as np
+    >>> outer(np.array([1, 2]), np.array([1, 10])).tolist()
+    [[1, 10], [2, 20]]
     """
     check_arrays("linalg.outer", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
@@ -83,8 +146,21 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Cross products of vectors with three components along an axis; the other axes broadcast.
 
+    Args:
+      x1, x2: arrays with an axis of size 3.
+      axis: the axis of the components, by default the last.
+
+    Returns:
+      An array of the common shape, of the promoted dtype.
+
     Raises:
       ValueError: if the axis does not have three elements in both.
+
+    The result is orthogonal to both vectors.
+
+    >>> import numpy as np
+    >>> cross(np.array([1, 0, 0]), np.array([0, 1, 0])).tolist()
+    [0, 0, 1]
     """
     check_arrays("linalg.cross", x1, x2)
     x, y = typeof(x1), typeof(x2)
@@ -101,8 +177,20 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The array with the last two axes swapped.
 
+    Args:
+      x: an array of shape ``(..., m, n)``.
+
+    Returns:
+      An array of shape ``(..., n, m)``. Complex numbers are not conjugated.
+
     Raises:
       ValueError: if there are fewer than two axes.
+
+    >>> import numpy as np
+    >>> matrix_transpose(np.array([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    >>> matrix_transpose(np.zeros((5, 2, 3))).shape
+    (5, 3, 2)
     """
     checked_matrices("matrix_transpose", x)
     return _shapes.matrix_transpose(x)
@@ -110,13 +198,25 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @one_call("offset")
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Diagonals of the matrices in the last two axes: ``[..., k]``.
+    """Diagonals of the matrices in the last two axes.
 
     Args:
+      x: an array of shape ``(..., m, n)``.
       offset: the offset of the diagonal; positive offsets are above the main diagonal.
+
+    Returns:
+      An array of shape ``(..., k)``, where ``k`` is the length of the diagonal.
 
     Raises:
       ValueError: if there are fewer than two axes.
+
+    ``primax.numpy.diagonal`` uses the first two axes by default.
+
+    >>> import numpy as np
+    >>> diagonal(np.array([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    >>> diagonal(np.array([[1, 2], [3, 4]]), offset=1).tolist()
+    [2]
     """
     checked_matrices("diagonal", x)
     return _triangles.diagonal(x, offset, -2, -1)
@@ -124,10 +224,24 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 @one_call("offset")
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Sums of the diagonals of the matrices in the last two axes; narrow integers are widened.
+    """Sums of the diagonals of the matrices in the last two axes.
+
+    Args:
+      x: an array of shape ``(..., m, n)``.
+      offset: the offset of the diagonal; positive offsets are above the main diagonal.
+      dtype: the dtype of the accumulator; the default integer for narrow integers.
+
+    Returns:
+      An array of shape ``(...)``.
 
     Raises:
       ValueError: if there are fewer than two axes.
+
+    >>> import numpy as np
+    >>> int(trace(np.array([[1, 2], [3, 4]])))
+    5
+    >>> trace(np.ones((5, 2, 3))).tolist()
+    [2.0, 2.0, 2.0, 2.0, 2.0]
     """
     checked_matrices("trace", x)
     return _triangles.trace(x, offset, -2, -1, dtype)
@@ -138,9 +252,19 @@ def multi_dot(arrays: Sequence[Any], *, precision: lax.PrecisionLike = None) -> 
 
     Args:
       arrays: matrices of matching sizes; the first and last may be vectors.
+      precision: a ``primax.lax.Precision``, a pair of them, or a name such as ``"highest"``.
+
+    Returns:
+      A matrix; a vector or a scalar if the first or the last operand is a vector.
 
     Raises:
       ValueError: if there are fewer than two arrays, or shapes do not match.
+
+    The order is chosen from the shapes when the function is traced.
+
+    >>> import numpy as np
+    >>> multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)]).tolist()
+    [12.0, 12.0]
     """
     check_arrays("linalg.multi_dot", *arrays)
     shapes = [typeof(a).shape for a in arrays]

@@ -70,10 +70,27 @@ def segment_prod(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Products of the slices with the same segment number, 1 for empty segments; see
-    :func:`segment_sum`.
+    """Products of the slices of an array with the same segment number.
+
+    Args:
+      data: ``[n, ...]``.
+      segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
+        are dropped.
+      num_segments: the number of segments, by default one more than the largest number, which must
+        then be concrete.
+      indices_are_sorted, unique_indices, bucket_size, mode, out_sharding: as for
+        :func:`segment_sum`.
+
+    Returns:
+      ``[num_segments, ...]``; segments without elements are 1.
+
+    Raises:
+      ValueError, TypeError, ConcretizationTypeError: as for :func:`segment_sum`.
 
     The result is differentiable with respect to the data only with ``unique_indices``.
+
+    >>> segment_prod(np.float32([2, 3, 4]), np.int32([0, 0, 2])).tolist()
+    [6.0, 1.0, 4.0]
     """
     if out_sharding is not None:
         return with_out_sharding(
@@ -98,8 +115,26 @@ def segment_max(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Maxima of the slices with the same segment number, -inf or the smallest integer for empty
-    segments; see :func:`segment_sum`."""
+    """Maxima of the slices of an array with the same segment number.
+
+    Args:
+      data: ``[n, ...]``.
+      segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
+        are dropped.
+      num_segments: the number of segments, by default one more than the largest number, which must
+        then be concrete.
+      indices_are_sorted, unique_indices, bucket_size, mode, out_sharding: as for
+        :func:`segment_sum`.
+
+    Returns:
+      ``[num_segments, ...]``; segments without elements are -inf or the smallest integer.
+
+    Raises:
+      ValueError, TypeError, ConcretizationTypeError: as for :func:`segment_sum`.
+
+    >>> segment_max(np.float32([2, 3, 4]), np.int32([0, 0, 2])).tolist()
+    [3.0, -inf, 4.0]
+    """
     if out_sharding is not None:
         return with_out_sharding(
             segment_max,
@@ -123,8 +158,26 @@ def segment_min(
     indices_are_sorted: bool = False, unique_indices: bool = False,
     bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """Minima of the slices with the same segment number, inf or the largest integer for empty
-    segments; see :func:`segment_sum`."""
+    """Minima of the slices of an array with the same segment number.
+
+    Args:
+      data: ``[n, ...]``.
+      segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
+        are dropped.
+      num_segments: the number of segments, by default one more than the largest number, which must
+        then be concrete.
+      indices_are_sorted, unique_indices, bucket_size, mode, out_sharding: as for
+        :func:`segment_sum`.
+
+    Returns:
+      ``[num_segments, ...]``; segments without elements are inf or the largest integer.
+
+    Raises:
+      ValueError, TypeError, ConcretizationTypeError: as for :func:`segment_sum`.
+
+    >>> segment_min(np.float32([2, 3, 4]), np.int32([0, 0, 2])).tolist()
+    [2.0, inf, 4.0]
+    """
     if out_sharding is not None:
         return with_out_sharding(
             segment_min,

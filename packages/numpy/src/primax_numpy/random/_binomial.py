@@ -145,12 +145,23 @@ def binomial(
     """Binomial samples: numbers of successes in ``n`` trials with success probability ``p``.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       n: integral numbers of trials; infinity gives infinity.
       p: floats between 0 and 1; others give NaN. The computation uses this dtype.
-      dtype: a float dtype.
+      shape: the sample shape, by default the broadcast shape of the parameters, which must
+        broadcast to it.
+      dtype: a float dtype, by default the default float.
+
+    Returns:
+      A float array of shape ``shape`` with integral elements.
 
     Raises:
       ValueError: if the dtype is not a float, or shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.binomial(random.key(0), 10, 0.5, (1000,))
+    >>> float(x.min()) >= 0 and float(x.max()) <= 10
+    True
     """
     check_key("binomial", key)
     draws.check_parameters("binomial", n, p)
@@ -197,14 +208,25 @@ def multinomial(
     """Multinomial samples: counts of each category in ``n`` trials.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       n: numbers of trials, which broadcast to the batch.
       p: ``float[..., categories]``: probabilities; the last category takes the remainder.
       shape: the batch shape, by default that of ``p``.
       dtype: the dtype of the counts, the default float by default.
       unroll: the number of categories in each loop iteration, see ``lax.scan``.
 
+    Returns:
+      An array with the categories along the last axis, where the counts sum to ``n``.
+
     Raises:
       ValueError: if ``p`` is a scalar, or shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> import numpy as np
+    >>> p = np.array([0.2, 0.3, 0.5], np.float32)
+    >>> x = random.multinomial(random.key(0), np.float32([10, 20]), p[None, :].repeat(2, 0))
+    >>> x.shape, x.sum(-1).tolist()
+    ((2, 3), [10.0, 20.0])
     """
     check_key("multinomial", key)
     draws.check_parameters("multinomial", n, p)

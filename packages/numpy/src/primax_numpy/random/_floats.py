@@ -34,9 +34,16 @@ def normal(
     """Standard normal samples. Complex ones have independent parts of variance one half.
 
     Args:
-      dtype: a float or complex dtype.
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a float or complex dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
 
     Raises:
+      TypeError: if ``key`` is not a key.
       ValueError: if the dtype is neither float nor complex.
 
     >>> from primax_numpy import random
@@ -82,10 +89,25 @@ def truncated_normal(
     """Standard normal samples truncated to ``[lower, upper]``.
 
     Args:
-      lower, upper: bounds.
+      key: one key, typed or raw. It must not be used again.
+      lower, upper: bounds, arrays or numbers that broadcast together.
       shape: the sample shape, by default the broadcast shape of the parameters, which must
-        broadcast to it. This applies to all samplers with parameters. Samples are differentiable
-        with respect to the parameters.
+        broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    Samples are differentiable with respect to the bounds, at constant cumulative probability.
+
+    >>> from primax_numpy import random
+    >>> x = random.truncated_normal(random.key(0), 1.0, 2.0, (1000,))
+    >>> float(x.min()) >= 1.0 and float(x.max()) <= 2.0
+    True
     """
     if out_sharding is not None:
         return with_out_sharding(truncated_normal, out_sharding, key, lower, upper, shape, dtype)
@@ -109,7 +131,25 @@ def exponential(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Exponential samples of mean 1."""
+    """Exponential samples of mean 1: nonnegative, with density ``exp(-x)``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``. Divide by a rate for another mean.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> x = random.exponential(random.key(0), (1000,))
+    >>> x.shape, float(x.min()) >= 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(exponential, out_sharding, key, shape, dtype)
     check_key("exponential", key)
@@ -199,11 +239,24 @@ def gumbel(
     """Gumbel samples: ``-log(-log(u))`` of uniform ``u``.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
       mode: ``"low"`` (the default) uses the number of bits of the dtype; ``"high"`` twice as many,
         which extends the upper tail; ``"highest"`` 64 bits for ``float32``.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
 
     Raises:
       ValueError: if the mode or the dtype is invalid.
+
+    The index of the maximum of logits plus Gumbel samples is a sample of :func:`categorical`.
+
+    >>> from primax_numpy import random
+    >>> random.gumbel(random.key(0), (2, 3)).shape
+    (2, 3)
     """
     if out_sharding is not None:
         return with_out_sharding(gumbel, out_sharding, key, shape, dtype, mode)
@@ -230,7 +283,24 @@ def laplace(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Laplace samples of mean 0 and scale 1."""
+    """Laplace samples of mean 0 and scale 1, with density ``exp(-abs(x)) / 2``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> random.laplace(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     if out_sharding is not None:
         return with_out_sharding(laplace, out_sharding, key, shape, dtype)
     check_key("laplace", key)
@@ -252,7 +322,24 @@ def logistic(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Logistic samples of location 0 and scale 1."""
+    """Logistic samples of location 0 and scale 1: ``log(u / (1 - u))`` of uniform ``u``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> random.logistic(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     if out_sharding is not None:
         return with_out_sharding(logistic, out_sharding, key, shape, dtype)
     check_key("logistic", key)
@@ -276,7 +363,24 @@ def cauchy(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Cauchy samples of location 0 and scale 1."""
+    """Cauchy samples of location 0 and scale 1, whose mean does not exist.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> random.cauchy(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     if out_sharding is not None:
         return with_out_sharding(cauchy, out_sharding, key, shape, dtype)
     check_key("cauchy", key)
@@ -311,7 +415,25 @@ def maxwell(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Maxwell samples of scale 1: lengths of normal vectors in three dimensions."""
+    """Maxwell samples of scale 1: lengths of normal vectors in three dimensions.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> x = random.maxwell(random.key(0), (1000,))
+    >>> x.shape, float(x.min()) >= 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(maxwell, out_sharding, key, shape, dtype)
     check_key("maxwell", key)
@@ -340,8 +462,23 @@ def double_sided_maxwell(
     """Double-sided Maxwell samples: a random sign times a Maxwell sample, scaled and shifted.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
+      loc, scale: parameters that broadcast together.
       shape: leading axes before those of ``loc`` and ``scale``; by default their broadcast shape
         again.
+      dtype: a real float dtype, by default the default float.
+
+    Returns:
+      An array of shape ``shape`` followed by the broadcast shape of the parameters.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    Samples are differentiable with respect to the parameters.
+
+    >>> from primax_numpy import random
+    >>> random.double_sided_maxwell(random.key(0), 1.0, 2.0, (4,)).shape
+    (4,)
     """
     check_key("double_sided_maxwell", key)
     draws.check_parameters("double_sided_maxwell", loc, scale)

@@ -250,13 +250,26 @@ def gamma(
     """Gamma samples of shape parameter ``a`` and scale 1.
 
     Args:
-      a: positive floats; 0 gives 0, negative numbers NaN. Samples are differentiable with respect
-        to ``a``, at constant cumulative probability.
+      key: one key, typed or raw. It must not be used again.
+      a: positive floats; 0 gives 0, negative numbers NaN.
+      shape: the sample shape, by default that of ``a``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
       method: ``"exact"`` by rejection, or ``"approximate"``, which takes a constant time for all
         parameters.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``. Multiply it for another scale.
 
     Raises:
       ValueError: if the method is unknown, the dtype is not a float, or shapes do not match.
+
+    Samples are differentiable with respect to ``a``, at constant cumulative probability.
+
+    >>> from primax_numpy import random
+    >>> x = random.gamma(random.key(0), 3.0, (1000,))
+    >>> x.shape, float(x.min()) > 0
+    ((1000,), True)
     """
     if out_sharding is not None:
         return with_out_sharding(gamma, out_sharding, key, a, shape, dtype, method=method)
@@ -275,7 +288,27 @@ def loggamma(
 ) -> Array:
     """Logarithms of gamma samples, accurate also if the samples underflow.
 
-    Arguments and errors as for :func:`gamma`.
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      a: positive floats; 0 gives 0, negative numbers NaN.
+      shape: the sample shape, by default that of ``a``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      method: ``"exact"`` by rejection, or ``"approximate"``, which takes a constant time for all
+        parameters.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the method is unknown, the dtype is not a float, or shapes do not match.
+
+    Samples are differentiable with respect to ``a``, at constant cumulative probability.
+
+    >>> from primax_numpy import random
+    >>> x = random.loggamma(random.key(0), 0.001, (1000,))
+    >>> bool((abs(x) < float("inf")).all())
+    True
     """
     if out_sharding is not None:
         return with_out_sharding(loggamma, out_sharding, key, a, shape, dtype, method=method)

@@ -46,10 +46,29 @@ def beta(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Beta samples with parameters ``a`` and ``b``.
+    """Beta samples with parameters ``a`` and ``b``: numbers in ``[0, 1]``.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
+      a, b: positive floats that broadcast together.
+      shape: the sample shape, by default the broadcast shape of the parameters, which must
+        broadcast to it.
+      dtype: a real float dtype, by default the default float.
       method: the method of gamma sampling, see :func:`gamma`.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    Samples are differentiable with respect to the parameters.
+
+    >>> from primax_numpy import random
+    >>> x = random.beta(random.key(0), 2.0, 3.0, (1000,))
+    >>> float(x.min()) >= 0 and float(x.max()) <= 1
+    True
     """
     if out_sharding is not None:
         return with_out_sharding(beta, out_sharding, key, a, b, shape, dtype, method=method)
@@ -83,11 +102,23 @@ def dirichlet(
     """Dirichlet samples: nonnegative vectors that sum to 1 along the last axis.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       alpha: ``float[..., n]``, positive.
       shape: the batch shape, by default that of ``alpha``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``(*shape, n)``.
 
     Raises:
       ValueError: if ``alpha`` is a scalar, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> import numpy as np
+    >>> x = random.dirichlet(random.key(0), np.ones(3, np.float32), (4,))
+    >>> x.shape, np.asarray(x.sum(-1)).round(3).tolist()
+    ((4, 3), [1.0, 1.0, 1.0, 1.0])
     """
     if out_sharding is not None:
         return with_out_sharding(dirichlet, out_sharding, key, alpha, shape, dtype)
@@ -127,7 +158,27 @@ def chisquare(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Chi-square samples with ``df`` degrees of freedom."""
+    """Chi-square samples with ``df`` degrees of freedom.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      df: positive floats.
+      shape: the sample shape, by default that of ``df``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      method: the method of gamma sampling, see :func:`gamma`.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.chisquare(random.key(0), 3.0, (1000,))
+    >>> x.shape, float(x.min()) >= 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(chisquare, out_sharding, key, df, shape, dtype, method=method)
     check_key("chisquare", key)
@@ -154,7 +205,27 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """F samples: ratios of chi-square samples divided by their degrees of freedom."""
+    """F samples: ratios of chi-square samples divided by their degrees of freedom.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      dfnum, dfden: degrees of freedom of the numerator and the denominator, positive floats.
+      shape: the sample shape, by default the broadcast shape of the parameters, which must
+        broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.f(random.key(0), 3.0, 5.0, (1000,))
+    >>> x.shape, float(x.min()) >= 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(f, out_sharding, key, dfnum, dfden, shape, dtype)
     check_key("f", key)
@@ -180,7 +251,25 @@ def t(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples of Student's t distribution with ``df`` degrees of freedom."""
+    """Samples of Student's t distribution with ``df`` degrees of freedom.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      df: positive floats.
+      shape: the sample shape, by default that of ``df``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> random.t(random.key(0), 5.0, (2, 3)).shape
+    (2, 3)
+    """
     if out_sharding is not None:
         return with_out_sharding(t, out_sharding, key, df, shape, dtype)
     check_key("t", key)
@@ -208,7 +297,27 @@ def generalized_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Samples with density proportional to ``exp(-abs(x) ** p)``: normal for 2, Laplace for 1."""
+    """Samples with density proportional to ``exp(-abs(x) ** p)``: Laplace for 1.
+
+    For 2 the samples are normal with variance one half.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      p: the exponent, a positive number.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> random.generalized_normal(random.key(0), 4.0, (2, 3)).shape
+    (2, 3)
+    """
     if out_sharding is not None:
         return with_out_sharding(generalized_normal, out_sharding, key, p, shape, dtype)
     check_key("generalized_normal", key)
@@ -246,12 +355,25 @@ def ball(
 ) -> Array:
     """Uniform samples in the unit ball of the ``p``-norm in ``d`` dimensions.
 
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      d: the number of dimensions, a concrete integer.
+      p: the order of the norm, by default 2, the Euclidean norm.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
     Returns:
       ``dtype[*shape, d]``.
 
     Raises:
       TypeError: if ``d`` is not an integer.
       ValueError: if ``d`` is negative, or ``p`` does not broadcast to the result.
+
+    >>> from primax_numpy import random
+    >>> x = random.ball(random.key(0), 3, shape=(1000,))
+    >>> x.shape, float((x * x).sum(-1).max()) < 1.001
+    ((1000, 3), True)
     """
     if out_sharding is not None:
         return with_out_sharding(ball, out_sharding, key, d, p, shape, dtype)

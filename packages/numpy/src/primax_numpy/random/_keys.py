@@ -200,9 +200,18 @@ def _chosen(name: str, impl: Any, dtype: Any) -> Implementation:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key from an integer: its words as a ``uint32`` array.
 
-    Arguments and errors as for :func:`key`, which is recommended: typed keys carry their
-    implementation and cannot be confused with numbers. With the option ``enable_custom_prng`` the
-    result is a typed key, too.
+    :func:`key` is recommended: typed keys carry their implementation and cannot be confused with
+    numbers. With the option ``enable_custom_prng`` the result is a typed key, too.
+
+    Args:
+      seed: an integer scalar, as for :func:`key`.
+      impl: the name of the implementation, by default that of the configuration.
+
+    Returns:
+      ``uint32[*key_shape]``; the shape is ``(2,)`` for the default implementation.
+
+    Raises:
+      TypeError: if ``seed`` is not an integer scalar.
 
     >>> PRNGKey(0)
     Array([0, 0], dtype=uint32)
@@ -231,7 +240,18 @@ def _clone(keys: Any) -> Any:
 
 
 def key_data(keys: Any) -> Array:
-    """The words of keys: ``uint32[*keys.shape, *key_shape]``. Raw keys are returned unchanged.
+    """The words of keys. Raw keys are returned unchanged.
+
+    Args:
+      keys: a key or an array of keys, typed or raw.
+
+    Returns:
+      ``uint32[*keys.shape, *key_shape]``, with the shape of the words of one key last.
+
+    Raises:
+      TypeError: if ``keys`` are not keys.
+
+    The inverse is :func:`wrap_key_data`. Use the words to store keys in files.
 
     >>> key_data(key(3))
     Array([0, 3], dtype=uint32)
@@ -250,9 +270,11 @@ def wrap_key_data(
       key_bits_array: ``uint32[..., *key_shape]``, with the shape of the words of one key last.
       impl, dtype: the implementation, as for :func:`key`.
 
+    Returns:
+      An array of typed keys of the shape of the leading axes.
+
     Raises:
-      TypeError: if the array has another dtype, or its last axes differ from
-        the words of a key.
+      TypeError: if the array has another dtype, or its last axes differ from the words of a key.
 
     >>> wrap_key_data(np.array([0, 42], np.uint32)) == key(42)
     Array(True, dtype=bool)
@@ -267,7 +289,23 @@ def wrap_key_data(
 
 
 def clone(key: ArrayLike) -> Array:
-    """A copy of a key that ``debug_key_reuse`` treats as a new key."""
+    """A copy of a key that ``debug_key_reuse`` treats as a new key.
+
+    Args:
+      key: one key or an array of keys.
+
+    Returns:
+      Keys of the shape and implementation of ``key``, with the same words.
+
+    Raises:
+      TypeError: if ``key`` is not a key.
+
+    Samples of a key and of its clone are equal. It is meant for code that needs equal samples.
+
+    >>> k = key(0)
+    >>> clone(k) == k
+    Array(True, dtype=bool)
+    """
     check_keys("clone", key)
     out: Array = _clone(key)
     return out
@@ -276,6 +314,19 @@ def clone(key: ArrayLike) -> Array:
 def key_impl(keys: Any) -> str:
     """The name of the implementation of keys.
 
+    Args:
+      keys: a key or an array of keys, typed or raw.
+
+    Returns:
+      A string, such as ``"threefry2x32"`` or ``"rbg"``.
+
+    Raises:
+      TypeError: if ``keys`` are not keys.
+
+    The result can be passed as ``impl`` to :func:`key` and :func:`wrap_key_data`.
+
+    >>> key_impl(key(0))
+    'threefry2x32'
     >>> key_impl(key(0, impl="rbg"))
     'rbg'
     """
@@ -287,8 +338,21 @@ def key_impl(keys: Any) -> str:
 def key_dtype(impl_spec: Any = None) -> Any:
     """The dtype of the keys of an implementation, by default the default one.
 
+    Args:
+      impl_spec: the name of an implementation, or ``None`` for the default one.
+
+    Returns:
+      An extended dtype, a subclass of ``prng_key``.
+
+    Raises:
+      ValueError: if the name is unknown; the message lists the known names.
+
+    It can describe keys in ``ShapeDtypeStruct``.
+
     >>> key_dtype("rbg")
     key<rbg>
+    >>> key_dtype() == key(0).dtype
+    True
     """
     return implementation_of(impl_spec).dtype
 
@@ -308,13 +372,17 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
 
     Args:
       key: one key.
-      num: the number of keys, or the shape of an array of keys.
+      num: the number of keys, or the shape of an array of keys. It must be concrete.
 
     Returns:
       Keys of the implementation of ``key``; words if ``key`` is raw.
 
     Raises:
       ValueError: for an array of keys (use ``vmap``), and if ``num`` is negative.
+
+    >>> first, second = split(key(0))
+    >>> split(key(0), (2, 3)).shape
+    (2, 3)
     """
     check_key("split", key)
     if type(num) is int:
@@ -342,11 +410,20 @@ def fold_in(key: ArrayLike, data: Any) -> Array:
 
     Args:
       key: one key.
-      data: an integer scalar of 32 bits. Values of other types are converted to ``uint32``.
+      data: an integer scalar of 32 bits, which may be traced. Values of other types are converted
+        to ``uint32``.
+
+    Returns:
+      A key of the implementation of ``key``; words if ``key`` is raw.
 
     Raises:
       TypeError: if ``data`` is not a scalar number.
       OverflowError: if a Python integer does not fit 32 unsigned bits.
+
+    It suits the index of a step or of a device: no key has to be passed on.
+
+    >>> fold_in(key(0), 1) == fold_in(key(0), 2)
+    Array(False, dtype=bool)
     """
     check_key("fold_in", key)
     if isinstance(data, int):

@@ -86,6 +86,7 @@ def multivariate_normal(
     """Multivariate normal samples.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       mean: ``float[..., n]``.
       cov: ``float[..., n, n]``, symmetric and positive semi-definite.
       shape: the batch shape, by default that of ``mean`` and ``cov``, which must broadcast to it.
@@ -93,9 +94,21 @@ def multivariate_normal(
         is promoted with these.
       method: the factorization of ``cov``: ``"cholesky"`` (for positive definite matrices),
         ``"eigh"`` or ``"svd"``.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``(*shape, n)``.
 
     Raises:
       ValueError: if shapes do not match, or the method is unknown.
+
+    Samples are differentiable with respect to ``mean`` and ``cov``.
+
+    >>> from primax_numpy import random
+    >>> import numpy as np
+    >>> mean, cov = np.zeros(2, np.float32), np.eye(2, dtype=np.float32)
+    >>> random.multivariate_normal(random.key(0), mean, cov, (5,)).shape
+    (5, 2)
     """
     if out_sharding is not None:
         return with_out_sharding(
@@ -169,10 +182,12 @@ def orthogonal(
     """Haar-distributed orthogonal matrices, unitary ones for complex dtypes.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       n, m: numbers of rows and columns (``m`` is ``n`` by default). If they differ, the shorter
         dimension is orthonormal: the rows for ``n < m``, the columns for ``n > m``.
       shape: the batch shape.
       dtype: a float or complex dtype of 32 bits or more.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
     Returns:
       ``dtype[*shape, n, m]``.
@@ -180,6 +195,12 @@ def orthogonal(
     Raises:
       TypeError: if ``n`` or ``m`` is not an integer.
       ValueError: if they are negative.
+
+    >>> from primax_numpy import random
+    >>> import numpy as np
+    >>> q = random.orthogonal(random.key(0), 2)
+    >>> np.abs(np.asarray(q @ q.T)).round(3).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     if out_sharding is not None:
         return with_out_sharding(orthogonal, out_sharding, key, n, shape, dtype, m)

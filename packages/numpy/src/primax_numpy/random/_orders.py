@@ -97,8 +97,14 @@ def permutation(
     """A random permutation of ``range(x)``, or of the slices of an array along an axis.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       x: a concrete integer, or an array.
+      axis: the axis of the slices, the first by default.
       independent: permute every row along ``axis`` independently.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      A vector of ``x`` integers, or an array of the shape of ``x``.
 
     Raises:
       TypeError: if ``x`` is neither an integer nor an array.
@@ -196,16 +202,25 @@ def choice(
     """Random elements of ``range(a)``, or slices of an array along an axis.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       a: an integer or an array.
       shape: a sequence: the shape of the choices, which replaces ``axis`` in the result.
       replace: sample with replacement.
       p: weights of the elements, ``float[n]``, not necessarily normalized; uniform by default.
+      axis: the axis of the slices, the first by default.
       mode: the mode of Gumbel noise for weights without replacement; see :func:`gumbel`.
+
+    Returns:
+      An array of the dtype of ``a``; a scalar or a slice by default.
 
     Raises:
       TypeError: if ``shape`` is not a sequence.
       ValueError: if the population is empty, or too small without replacement; if the weights have
         another length; if concrete weights are negative, NaN or all zero.
+
+    >>> from primax_numpy import random
+    >>> sorted(random.choice(random.key(0), 4, (4,), replace=False).tolist())
+    [0, 1, 2, 3]
     """
     check_key("choice", key)
     if not isinstance(shape, Sequence):
@@ -301,17 +316,27 @@ def categorical(
     """Categorical samples from unnormalized log-probabilities, by the Gumbel-max trick.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       logits: log-probabilities up to an additive constant for each distribution.
-      axis: the axis of the categories.
+      axis: the axis of the categories, by default the last.
       shape: leading axes followed by the shape of ``logits`` without ``axis``; by default no
         leading axes.
       replace: sample with replacement along the leading axes.
       mode: the mode of Gumbel noise, see :func:`gumbel`.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      Integers of shape ``shape``: indices of categories.
 
     Raises:
       ValueError: if logits are not floats, shapes do not match, or there are more samples without
         replacement than categories.
       IndexError: if the axis does not exist.
+
+    >>> from primax_numpy import random
+    >>> import numpy as np
+    >>> random.categorical(random.key(0), np.float32([0, 100]), shape=(3,)).tolist()
+    [1, 1, 1]
     """
     if out_sharding is not None:
         return with_out_sharding(categorical, out_sharding, key, logits, axis, shape, replace, mode)

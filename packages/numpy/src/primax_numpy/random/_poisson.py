@@ -223,16 +223,27 @@ def poisson(
     """Poisson samples of mean ``lam``.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       lam: rates, converted to 32-bit floats by the exact method, which returns -1 for negative
         rates and NaN.
+      shape: the sample shape, by default that of ``lam``, which must broadcast to it.
       dtype: an integer dtype, the default one by default.
       method: ``"exact"`` by rejection, or ``"approximate"``, which takes a constant time for all
         rates.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
-    The derivative with respect to ``lam`` is zero.
+    Returns:
+      An integer array of shape ``shape``.
 
     Raises:
       ValueError: if the dtype or the method is invalid, or shapes do not match.
+
+    The derivative with respect to ``lam`` is zero.
+
+    >>> from primax_numpy import random
+    >>> x = random.poisson(random.key(0), 3.0, (1000,))
+    >>> x.shape, int(x.min())
+    ((1000,), 0)
     """
     if out_sharding is not None:
         return with_out_sharding(poisson, out_sharding, key, lam, shape, dtype, method=method)

@@ -43,7 +43,26 @@ def pareto(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Pareto samples: at least 1, with density proportional to ``x ** -(b + 1)``."""
+    """Pareto samples: at least 1, with density proportional to ``x ** -(b + 1)``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      b: positive floats.
+      shape: the sample shape, by default that of ``b``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.pareto(random.key(0), 3.0, (1000,))
+    >>> x.shape, float(x.min()) >= 1
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(pareto, out_sharding, key, b, shape, dtype)
     check_key("pareto", key)
@@ -66,7 +85,26 @@ def rayleigh(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Rayleigh samples: lengths of normal vectors in two dimensions, times ``scale``."""
+    """Rayleigh samples: lengths of normal vectors in two dimensions, times ``scale``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      scale: positive floats.
+      shape: the sample shape, by default that of ``scale``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.rayleigh(random.key(0), 2.0, (1000,))
+    >>> x.shape, float(x.min()) >= 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(rayleigh, out_sharding, key, scale, shape, dtype)
     check_key("rayleigh", key)
@@ -89,12 +127,25 @@ def weibull_min(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Weibull samples.
+    """Weibull samples: ``scale`` times powers ``1 / concentration`` of exponential samples.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
       scale, concentration: parameters that broadcast with ``shape``.
       shape: the shape of the random numbers, before broadcasting with the parameters; by default a
         single random number is drawn.
+      dtype: a real float dtype, by default the default float.
+
+    Returns:
+      An array of the broadcast shape.
+
+    Raises:
+      ValueError: if the dtype is not a float.
+
+    >>> from primax_numpy import random
+    >>> x = random.weibull_min(random.key(0), 2.0, 3.0, (1000,))
+    >>> x.shape, float(x.min()) >= 0
+    ((1000,), True)
     """
     check_key("weibull_min", key)
     draws.check_parameters("weibull_min", scale, concentration)
@@ -125,7 +176,26 @@ def lognormal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Log-normal samples: their logarithms are normal with standard deviation ``sigma``."""
+    """Log-normal samples: their logarithms are normal with standard deviation ``sigma``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      sigma: standard deviations, 1 by default.
+      shape: the sample shape, by default that of ``sigma``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.lognormal(random.key(0), 2.0, (1000,))
+    >>> x.shape, float(x.min()) > 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(lognormal, out_sharding, key, sigma, shape, dtype)
     check_key("lognormal", key)
@@ -161,8 +231,26 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Triangular samples: the density increases linearly from ``left`` to ``mode`` and decreases
-    to ``right``.
+    """Triangular samples, whose density rises from ``left`` to ``mode`` and falls to ``right``.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      left, mode, right: bounds and most frequent value, which broadcast together.
+      shape: the sample shape, by default the broadcast shape of the parameters, which must
+        broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.triangular(random.key(0), 0.0, 1.0, 4.0, (1000,))
+    >>> float(x.min()) >= 0 and float(x.max()) <= 4
+    True
     """
     if out_sharding is not None:
         return with_out_sharding(triangular, out_sharding, key, left, mode, right, shape, dtype)
@@ -196,7 +284,26 @@ def wald(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Wald (inverse Gaussian) samples of a mean, with scale 1."""
+    """Wald (inverse Gaussian) samples of a mean, with scale 1.
+
+    Args:
+      key: one key, typed or raw. It must not be used again.
+      mean: positive floats.
+      shape: the sample shape, by default that of ``mean``, which must broadcast to it.
+      dtype: a real float dtype, by default the default float.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      ValueError: if the dtype is not a float, or the shapes do not match.
+
+    >>> from primax_numpy import random
+    >>> x = random.wald(random.key(0), 2.0, (1000,))
+    >>> x.shape, float(x.min()) > 0
+    ((1000,), True)
+    """
     if out_sharding is not None:
         return with_out_sharding(wald, out_sharding, key, mean, shape, dtype)
     check_key("wald", key)
@@ -225,14 +332,25 @@ def geometric(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Geometric samples: the number of trials up to the first success, with success probability
-    ``p``.
+    """Geometric samples: numbers of trials up to the first success.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
+      p: success probabilities.
+      shape: the sample shape, by default that of ``p``, which must broadcast to it.
       dtype: an integer dtype, the default one by default.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An integer array of shape ``shape``, with elements of at least 1.
 
     Raises:
       ValueError: if the dtype is not an integer dtype.
+
+    >>> from primax_numpy import random
+    >>> x = random.geometric(random.key(0), 0.5, (1000,))
+    >>> x.shape, int(x.min())
+    ((1000,), 1)
     """
     if out_sharding is not None:
         return with_out_sharding(geometric, out_sharding, key, p, shape, dtype)

@@ -35,14 +35,22 @@ def bits(
     """Uniform random bits as unsigned integers.
 
     Args:
-      key: one key, as for all samplers.
-      shape: the sample shape; a number means one axis. This applies to all samplers.
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
       dtype: an unsigned integer dtype, by default ``uint32`` (``uint64`` if 64-bit types are
         enabled).
       out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
+    Returns:
+      An array of shape ``shape``.
+
     Raises:
+      TypeError: if ``key`` is not a key.
       ValueError: if the dtype is not an unsigned integer.
+
+    >>> from primax_numpy import random
+    >>> random.bits(random.key(0), (2, 3), "uint8").dtype
+    dtype('uint8')
     """
     if out_sharding is not None:
         return with_out_sharding(bits, out_sharding, key, shape, dtype)
@@ -73,13 +81,21 @@ def uniform(
     """Uniform samples in ``[minval, maxval)``.
 
     Args:
-      dtype: a real float dtype, by default the default float, as for all samplers of floats.
-      minval, maxval: bounds that broadcast to ``shape``; samples are differentiable with respect
-        to them.
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
+      dtype: a real float dtype, by default the default float.
+      minval, maxval: bounds that broadcast to ``shape``, 0 and 1 by default.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
 
     Raises:
+      TypeError: if ``key`` is not a key.
       ValueError: if the dtype is not a float.
       TypeError: if the bounds do not broadcast.
+
+    Samples are differentiable with respect to the bounds.
 
     >>> from primax_numpy import random
     >>> random.uniform(random.key(42), (2,)).shape
@@ -232,14 +248,23 @@ def bernoulli(
     """Bernoulli samples: true with probability ``p``, elementwise.
 
     Args:
-      p: probabilities.
+      key: one key, typed or raw. It must not be used again.
+      p: probabilities, 0.5 by default.
       shape: the sample shape, by default that of ``p``, which must broadcast to it.
-      mode: ``"low"`` uses the number of bits of the dtype of ``p``; ``"high"`` twice as many,
-        for probabilities that are small relative to the resolution of the dtype.
+      mode: ``"low"`` uses the number of bits of the dtype of ``p``; ``"high"`` twice as many, for
+        probabilities that are small relative to the resolution of the dtype.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      A boolean array of shape ``shape``.
 
     Raises:
       TypeError: if ``p`` is not of a floating dtype.
       ValueError: if ``p`` does not broadcast to ``shape``, or the mode is unknown.
+
+    >>> from primax_numpy import random
+    >>> random.bernoulli(random.key(0), 1.0, (3,)).tolist()
+    [True, True, True]
     """
     if out_sharding is not None:
         return with_out_sharding(bernoulli, out_sharding, key, p, shape, mode)
@@ -270,7 +295,20 @@ def rademacher(
     """Rademacher samples: 1 or -1 with equal probability.
 
     Args:
+      key: one key, typed or raw. It must not be used again.
+      shape: the sample shape, a size or a sequence of sizes, which must be concrete.
       dtype: any numeric dtype, the default integer by default. -1 wraps in unsigned dtypes.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of shape ``shape``.
+
+    Raises:
+      TypeError: if ``key`` is not a key.
+
+    >>> from primax_numpy import random
+    >>> sorted(set(random.rademacher(random.key(0), (1000,)).tolist()))
+    [-1, 1]
     """
     if out_sharding is not None:
         return with_out_sharding(rademacher, out_sharding, key, shape, dtype)
