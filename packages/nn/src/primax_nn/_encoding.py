@@ -46,6 +46,9 @@ def one_hot(
         mapped axis, each member of which returns the element of its own index.
       out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
 
+    Returns:
+      An array of the shape of ``x`` with a new axis of size ``num_classes``. Its derivative is 0.
+
     Raises:
       TypeError: if ``num_classes`` is negative, not an integer or not concrete.
       ValueError: if the result has no such axis.

@@ -47,11 +47,17 @@ def logmeanexp(
     Args:
       x: an array; integers become floats.
       axis: an axis or several; all by default.
-      where: a mask that broadcasts to ``x``; elements where it is false are ignored.
-      keepdims: keep the reduced axes with size 1.
+      where: a boolean mask that broadcasts to ``x``; elements where it is false are ignored.
+      keepdims: retain the reduced axes with size 1.
 
     Returns:
       The logarithms, NaN for empty reductions.
+
+    Raises:
+      ValueError: if an axis does not exist, or the mask is not boolean or does not broadcast.
+      TypeError: if ``x`` is not an array or a number. Lists are not converted.
+
+    The derivative is the :func:`softmax` of the elements that are not ignored.
 
     >>> float(logmeanexp(np.array([1000.0, 1000.0])))
     1000.0
@@ -93,11 +99,21 @@ def log1mexp(x: ArrayLike) -> Array:
 
     The formula is that of Mächler (2012). The result is ``-inf`` at 0 and NaN for negative numbers.
 
+    Args:
+      x: an array or a number; integers become floats.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
-      TypeError: if the dtype is boolean.
+      TypeError: if the dtype is boolean, or ``x`` is not an array or a number.
+
+    The derivative is ``1 / (exp(x) - 1)``, infinite at 0.
 
     >>> f"{float(log1mexp(1e-30)):.4f}"
     '-69.0776'
+    >>> float(log1mexp(0.0))
+    -inf
     """
     check_arrays("log1mexp", x)
     out: Array = _log1mexp_of(x)

@@ -131,9 +131,20 @@ def softmax(
 def log_softmax(
     x: ArrayLike, axis: int | Sequence[int] | None = -1, where: ArrayLike | None = None
 ) -> Array:
-    """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
+    """Logarithm of :func:`softmax`, accurate for small probabilities.
 
-    The results of excluded elements are ``-inf``.
+    Args:
+      x: an array; integers become floats.
+      axis: the axis or axes to sum over; all for ``None``.
+      where: a mask that broadcasts to ``x``; elements where it is false are excluded from the sum,
+        and their results are ``-inf``.
+
+    Returns:
+      The logarithms, an array of the shape of ``x``; NaN if the maximum is infinite or NaN.
+
+    Raises:
+      ValueError: if an axis does not exist, or the mask is not boolean or does not broadcast.
+      TypeError: if the dtype is boolean.
 
     >>> log_softmax(np.array([-1000.0, 0.0])).tolist()
     [-1000.0, 0.0]
@@ -194,6 +205,9 @@ def standardize(
       algorithm: ``"fast"`` computes the variance as the mean of squares minus the squared mean, in
         one pass, which is inaccurate if the mean is 100 times the standard deviation or more;
         ``"stable"`` as the mean of squared deviations. A precomputed ``mean`` is used in both.
+
+    Returns:
+      An array of the shape of ``x``, in its dtype for floats.
 
     Raises:
       ValueError: if ``x`` is complex, the algorithm is unknown, an axis does not exist, or the

@@ -155,6 +155,9 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
       global_scale: for ``"nvfp4"``, a common factor of all scales, 1 by default; ignored for
         ``"mxfp8"``.
 
+    Returns:
+      A :class:`BlockScaleConfig` for one operand.
+
     Raises:
       ValueError: if the mode is unknown, a global scale is specified for ``"mxfp4"``, or it is not
         a single number.
@@ -326,6 +329,9 @@ def scaled_dot_general(
       configs: the formats of ``lhs``, ``rhs`` and of cotangents, from
         :func:`get_scaled_dot_general_config`; ``None`` multiplies the operands unquantized.
       implementation: accepted for compatibility; the platform selects the kernel.
+
+    Returns:
+      An array of the batch axes, then the other axes of ``lhs`` and of ``rhs``.
 
     Raises:
       TypeError: if the sizes of contracted or batch axes differ, or a configuration has the wrong

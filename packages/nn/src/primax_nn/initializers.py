@@ -61,6 +61,15 @@ def zeros(
 ) -> Array:
     """Zeros; the key is unused.
 
+    Args:
+      key: unused, and may be ``None``.
+      shape: the shape of the result; a number means one axis.
+      dtype: the dtype of the result, the default float by default.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of zeros.
+
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]
     """
@@ -72,7 +81,20 @@ def zeros(
 def ones(
     key: ArrayLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: Any = None
 ) -> Array:
-    """Ones; the key is unused."""
+    """Ones; the key is unused.
+
+    Args:
+      key: unused, and may be ``None``.
+      shape: the shape of the result; a number means one axis.
+      dtype: the dtype of the result, the default float by default.
+      out_sharding: sharding of the result, over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array of ones.
+
+    >>> ones(None, (2,)).tolist()
+    [1.0, 1.0]
+    """
     if out_sharding is not None:
         return runtime.with_out_sharding(ones, out_sharding, key, shape, dtype)
     return pnp.ones(_shape_of(shape), _dtype_of(dtype, None))
@@ -84,6 +106,9 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     Args:
       value: a number or an array that broadcasts to the shape.
       dtype: the default dtype of the results.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
 
     >>> constant(2.5)(None, (2,)).tolist()
     [2.5, 2.5]
@@ -166,7 +191,12 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
       scale: a number.
       dtype: the default dtype of the results, a real float.
 
-    >>> from primax_numpy import random
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    Raises:
+      TypeError: in a call, if the dtype is not a real float one.
+
     >>> float(uniform(2.0)(random.key(1), (3,)).max()) < 2.0
     True
     """
@@ -187,6 +217,15 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     Args:
       stddev: the standard deviation.
       dtype: the default dtype of the results, a float or complex one.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    Raises:
+      ValueError: in a call, if the dtype is not a float or complex one.
+
+    >>> bool(abs(normal(2.0)(random.key(0), (1000,)).std() - 2.0) < 0.2)
+    True
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
@@ -215,6 +254,15 @@ def truncated_normal(
         is 0.88 times as large.
       dtype: the default dtype of the results, a real float.
       lower, upper: the bounds, in units of ``stddev``.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    Raises:
+      ValueError: in a call, if the dtype is not a float one.
+
+    >>> bool((abs(truncated_normal(0.5)(random.key(0), (100,))) <= 1.0).all())
+    True
     """
 
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Array:
@@ -273,11 +321,13 @@ def variance_scaling(
       batch_axis: axes of independent weights, which are ignored.
       dtype: the default dtype of the results, a float or complex one.
 
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
     Raises:
       ValueError: in a call, if the mode or the distribution is unknown, the shape lacks an axis,
         or the dtype is an integer.
 
-    >>> from primax_numpy import random
     >>> init = variance_scaling(1.0, "fan_in", "uniform")
     >>> bool((abs(init(random.key(0), (3, 5))) <= 1.0).all())
     True
@@ -334,7 +384,14 @@ def glorot_uniform(
 ) -> Initializer:
     """Uniform samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010).
 
-    The arguments are those of :func:`variance_scaling`, also for the following initializers.
+    Args:
+      in_axis, out_axis, batch_axis, dtype: as for :func:`variance_scaling`, whose errors apply.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    >>> bool((abs(glorot_uniform()(random.key(0), (3, 6))) <= (2 / 3) ** 0.5).all())
+    True
     """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
@@ -345,7 +402,17 @@ def glorot_normal(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Truncated normal samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010)."""
+    """Truncated normal samples of variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, 2010).
+
+    Args:
+      in_axis, out_axis, batch_axis, dtype: as for :func:`variance_scaling`, whose errors apply.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    >>> bool((abs(glorot_normal()(random.key(0), (3, 6))) <= 1.08).all())
+    True
+    """
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -357,7 +424,17 @@ def lecun_uniform(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Uniform samples of variance ``1 / fan_in`` (LeCun et al., 1998)."""
+    """Uniform samples of variance ``1 / fan_in`` (LeCun et al., 1998).
+
+    Args:
+      in_axis, out_axis, batch_axis, dtype: as for :func:`variance_scaling`, whose errors apply.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    >>> bool((abs(lecun_uniform()(random.key(0), (3, 6))) <= 1.0).all())
+    True
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -367,7 +444,17 @@ def lecun_normal(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Truncated normal samples of variance ``1 / fan_in`` (LeCun et al., 1998)."""
+    """Truncated normal samples of variance ``1 / fan_in`` (LeCun et al., 1998).
+
+    Args:
+      in_axis, out_axis, batch_axis, dtype: as for :func:`variance_scaling`, whose errors apply.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    >>> bool((abs(lecun_normal()(random.key(0), (3, 6))) <= 1.32).all())
+    True
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -377,7 +464,17 @@ def he_uniform(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Uniform samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
+    """Uniform samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015).
+
+    Args:
+      in_axis, out_axis, batch_axis, dtype: as for :func:`variance_scaling`, whose errors apply.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    >>> bool((abs(he_uniform()(random.key(0), (3, 6))) <= 2**0.5).all())
+    True
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -387,7 +484,17 @@ def he_normal(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Truncated normal samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015)."""
+    """Truncated normal samples of variance ``2 / fan_in``, for rectifiers (He et al., 2015).
+
+    Args:
+      in_axis, out_axis, batch_axis, dtype: as for :func:`variance_scaling`, whose errors apply.
+
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
+    >>> bool((abs(he_normal()(random.key(0), (3, 6))) <= 1.86).all())
+    True
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -411,10 +518,12 @@ def orthogonal(
         rows than columns, the rows are orthogonal instead.
       dtype: the default dtype of the results, a float or complex one of 32 bits or more.
 
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
     Raises:
       ValueError: in a call, if there are fewer than two axes.
 
-    >>> from primax_numpy import random
     >>> w = orthogonal()(random.key(0), (5, 2))
     >>> bool((abs(w.T @ w - np.eye(2)) < 1e-5).all())
     True
@@ -455,9 +564,16 @@ def delta_orthogonal(
       column_axis: as for :func:`orthogonal`, of the last two axes.
       dtype: the default dtype of the results.
 
+    Returns:
+      An :class:`Initializer`: a function of a key, a shape and a dtype.
+
     Raises:
       ValueError: in a call, if the shape is not ``(*window, inputs, outputs)`` with one to three
         window axes and no more inputs than outputs.
+
+    >>> w = delta_orthogonal()(random.key(0), (3, 2, 4))
+    >>> w.shape, bool((w[0] == 0).all())
+    ((3, 2, 4), True)
     """
     matrices = orthogonal(scale, column_axis, dtype)
 

@@ -13,8 +13,13 @@ def next_fast_len(target: int, real: bool = False) -> int:
       target: a positive number.
       real: the transform is of real numbers.
 
+    Returns:
+      A Python integer.
+
     Raises:
       ValueError: if ``target`` is not positive.
+
+    Transforms of such lengths are fast; arrays can be padded to them with zeros.
 
     >>> next_fast_len(13), next_fast_len(11, real=True)
     (14, 12)
@@ -26,7 +31,17 @@ def next_fast_len(target: int, real: bool = False) -> int:
 
 
 def prev_fast_len(target: int, real: bool = False) -> int:
-    """The largest length up to ``target`` that is fast; see `next_fast_len`.
+    """The largest length up to ``target`` whose prime factors are at most 11, or 5 if real.
+
+    Args:
+      target: a positive number.
+      real: the transform is of real numbers.
+
+    Returns:
+      A Python integer.
+
+    Raises:
+      ValueError: if ``target`` is not positive.
 
     >>> prev_fast_len(13)
     12

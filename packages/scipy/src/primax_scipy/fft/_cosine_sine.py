@@ -93,8 +93,14 @@ def dct(
       orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
         factor; by default only if ``norm`` is ``"ortho"``.
 
+    Returns:
+      An array of the shape of ``x``, with ``n`` elements along the axis.
+
     Raises:
       ValueError: if the type or norm is unknown, the axis does not exist, or it is too short.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
 
     >>> import numpy as np
     >>> dct(np.float32([1, 1])).tolist()
@@ -107,7 +113,34 @@ def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
     orthogonalize: bool | None = None,
 ) -> Array:  # fmt: skip
-    """Inverse of `dct` with the same arguments."""
+    """Inverse of the discrete cosine transform `dct` along an axis.
+
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4, of the transform that is inverted.
+      n: the length to which the axis is truncated or padded with zeros.
+      axis: the axis, the last by default.
+      norm: the norm of the transform that is inverted: None or ``"backward"``, ``"forward"`` or
+        ``"ortho"``.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with ``n`` elements along the axis.
+
+    Raises:
+      ValueError: if the type or norm is unknown, the axis does not exist, or it is too short.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
+    >>> import numpy as np
+    >>> idct(np.float32([4, 0])).tolist()
+    [1.0, 1.0]
+    >>> np.float64(idct(dct(np.float32([1, 2, 4]), 4), 4)).round(4).tolist()
+    [1.0, 2.0, 4.0]
+    """
     return _single("idct", x, type, n, axis, norm, orthogonalize)
 
 
@@ -126,6 +159,25 @@ def dst(
 
     The arguments are those of `dct`.
 
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4.
+      n: the length to which the axis is truncated or padded with zeros.
+      axis: the axis, the last by default.
+      norm: None or ``"backward"`` for unscaled sums, ``"forward"`` or ``"ortho"``; see `dct`.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with ``n`` elements along the axis.
+
+    Raises:
+      ValueError: if the type or norm is unknown, the axis does not exist, or it is too short.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
     >>> import numpy as np
     >>> dst(np.float32([1, -1])).round(4).tolist()
     [0.0, 4.0]
@@ -137,7 +189,32 @@ def idst(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, *,
     orthogonalize: bool | None = None,
 ) -> Array:  # fmt: skip
-    """Inverse of `dst` with the same arguments."""
+    """Inverse of the discrete sine transform `dst` along an axis.
+
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4, of the transform that is inverted.
+      n: the length to which the axis is truncated or padded with zeros.
+      axis: the axis, the last by default.
+      norm: the norm of the transform that is inverted: None or ``"backward"``, ``"forward"`` or
+        ``"ortho"``.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with ``n`` elements along the axis.
+
+    Raises:
+      ValueError: if the type or norm is unknown, the axis does not exist, or it is too short.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
+    >>> import numpy as np
+    >>> np.float64(idst(dst(np.float32([1, 2, 4]), 1), 1)).round(4).tolist()
+    [1.0, 2.0, 4.0]
+    """
     return _single("idst", x, type, n, axis, norm, orthogonalize)
 
 
@@ -150,7 +227,32 @@ def dctn(
     *,
     orthogonalize: bool | None = None,
 ) -> Array:
-    """`dct` along several axes, by default all, or the last ``len(s)`` axes of lengths ``s``."""
+    """Discrete cosine transforms along several axes, one after the other.
+
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4.
+      s: the lengths to which the axes are truncated or padded with zeros.
+      axes: the axes, by default the last ``len(s)`` ones, or all.
+      norm: None or ``"backward"`` for unscaled sums, ``"forward"`` or ``"ortho"``; see `dct`.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if the type or norm is unknown, an axis does not exist or is too short, or the
+        sizes do not match the axes.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
+    >>> import numpy as np
+    >>> dctn(np.float32([[1, 1], [1, 1]])).tolist()
+    [[16.0, 0.0], [0.0, 0.0]]
+    """
     return _several("dctn", x, type, s, axes, norm, orthogonalize)
 
 
@@ -163,7 +265,33 @@ def idctn(
     *,
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Inverse of `dctn` with the same arguments."""
+    """Inverse of the discrete cosine transforms `dctn` along several axes.
+
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4, of the transform that is inverted.
+      s: the lengths to which the axes are truncated or padded with zeros.
+      axes: the axes, by default the last ``len(s)`` ones, or all.
+      norm: the norm of the transform that is inverted: None or ``"backward"``, ``"forward"`` or
+        ``"ortho"``.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if the type or norm is unknown, an axis does not exist or is too short, or the
+        sizes do not match the axes.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
+    >>> import numpy as np
+    >>> idctn(np.float32([[16, 0], [0, 0]])).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return _several("idctn", x, type, s, axes, norm, orthogonalize)
 
 
@@ -176,7 +304,32 @@ def dstn(
     *,
     orthogonalize: bool | None = None,
 ) -> Array:
-    """`dst` along several axes, by default all, or the last ``len(s)`` axes of lengths ``s``."""
+    """Discrete sine transforms along several axes, one after the other.
+
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4.
+      s: the lengths to which the axes are truncated or padded with zeros.
+      axes: the axes, by default the last ``len(s)`` ones, or all.
+      norm: None or ``"backward"`` for unscaled sums, ``"forward"`` or ``"ortho"``; see `dct`.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if the type or norm is unknown, an axis does not exist or is too short, or the
+        sizes do not match the axes.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
+    >>> import numpy as np
+    >>> np.float64(dstn(np.float32([[1, -1], [-1, 1]]))).round(4).tolist()
+    [[0.0, 0.0], [0.0, 16.0]]
+    """
     return _several("dstn", x, type, s, axes, norm, orthogonalize)
 
 
@@ -189,5 +342,32 @@ def idstn(
     *,
     orthogonalize: bool | None = None,
 ) -> Array:
-    """Inverse of `dstn` with the same arguments."""
+    """Inverse of the discrete sine transforms `dstn` along several axes.
+
+    Args:
+      x: numbers; integers and narrow floats become ``float32`` or wider. The parts of complex
+        numbers are transformed separately.
+      type: 1, 2, 3 or 4, of the transform that is inverted.
+      s: the lengths to which the axes are truncated or padded with zeros.
+      axes: the axes, by default the last ``len(s)`` ones, or all.
+      norm: the norm of the transform that is inverted: None or ``"backward"``, ``"forward"`` or
+        ``"ortho"``.
+      orthogonalize: change the weights of the edges so that the matrix is orthogonal up to a
+        factor; by default only if ``norm`` is ``"ortho"``.
+
+    Returns:
+      An array of the shape of ``x``, with the sizes ``s`` along the axes.
+
+    Raises:
+      ValueError: if the type or norm is unknown, an axis does not exist or is too short, or the
+        sizes do not match the axes.
+      TypeError: if ``x`` is not an array or a number.
+
+    The transform is linear, so its derivative is the transform of the tangent.
+
+    >>> import numpy as np
+    >>> x = np.float32([[1, 2], [3, 4]])
+    >>> np.float64(idstn(dstn(x))).round(4).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return _several("idstn", x, type, s, axes, norm, orthogonalize)

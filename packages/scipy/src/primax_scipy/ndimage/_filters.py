@@ -109,12 +109,14 @@ def correlate1d(
       input: an array.
       weights: a vector or a sequence of numbers.
       axis: the axis.
-      output: the dtype of the result, by default that of the input. Floats are truncated to
-        integers.
+      output: the dtype of the result, by default that of the input; integer results are truncated.
       mode: the extension beyond the edges: ``"reflect"`` repeats the edge, ``"mirror"`` does not,
         ``"nearest"``, ``"wrap"`` or ``"constant"``.
       cval: the value beyond the edges in mode ``"constant"``.
       origin: the shift of the filter: positive values move it to lower indices.
+
+    Returns:
+      An array of the shape of ``input``. It is differentiable in the input and the weights.
 
     Raises:
       ValueError: if a shape, the mode or the origin is invalid.
@@ -131,7 +133,17 @@ def convolve1d(
     input: Any, weights: ArrayLike, axis: int = -1, output: Any = None, mode: str = "reflect",
     cval: Any = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
-    """Convolution with weights along one axis; the arguments are those of `correlate1d`."""
+    """Convolution with weights along one axis, ``sum(weights[j] input[i - j + size // 2])``.
+
+    Args:
+      input, weights, axis, output, mode, cval, origin: as in `correlate1d`, whose errors apply.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> convolve1d(np.float32([1, 2, 4]), [1, 0, -1]).tolist()
+    [1.0, 3.0, 2.0]
+    """
     weights = _vector("convolve1d", weights)
     size = typeof(weights).shape[0]
     _, before = bounds("convolve1d", size, operator.index(origin))
@@ -191,10 +203,10 @@ def correlate(
       weights: an array with one dimension for each axis.
       mode, origin: as in `correlate1d`, one for all axes or one for each.
       axes: the axes, by default all.
-      input, output, cval: as in `correlate1d`.
+      input, output, cval: as in `correlate1d`, whose errors apply.
 
-    Raises:
-      ValueError: if a shape, a mode or an origin is invalid.
+    Returns:
+      An array of the shape of ``input``. It is differentiable in the input and the weights.
 
     >>> correlate(np.float32([[1, 2], [3, 4]]), np.ones((1, 3), np.float32)).tolist()
     [[4.0, 5.0], [10.0, 11.0]]
@@ -206,7 +218,17 @@ def convolve(
     input: Any, weights: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
     origin: Any = 0, *, axes: int | Sequence[int] | None = None,
 ) -> Array:  # fmt: skip
-    """Convolution with an array of weights; the arguments are those of `correlate`."""
+    """Convolution with an array of weights, by direct sums or the FFT.
+
+    Args:
+      input, weights, output, mode, cval, origin, axes: as in `correlate`, whose errors apply.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> convolve(np.float32([[1, 2], [3, 4]]), np.float32([[1, 0, -1]])).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return _many("convolve", input, weights, output, mode, cval, origin, axes, True)
 
 
@@ -251,18 +273,20 @@ def gaussian_filter1d(
     input: Any, sigma: float, axis: int = -1, order: int = 0, output: Any = None,
     mode: str = "reflect", cval: Any = 0.0, truncate: float = 4.0, *, radius: int | None = None,
 ) -> Array:  # fmt: skip
-    """Gaussian filter along one axis.
+    """Gaussian filter along one axis; the result has the shape of the input.
 
     Args:
       sigma: the standard deviation in elements, a Python number.
       order: the order of the derivative, 0 for the Gaussian itself.
-      truncate: the radius in standard deviations.
-      radius: the radius in elements, instead of ``truncate``.
+      truncate, radius: the radius in standard deviations; or in elements, if it is specified.
       input, axis, output, mode, cval: as in `correlate1d`.
 
     Raises:
       ValueError: if an argument is out of its range, or the mode is unknown.
       TypeError: if ``sigma`` is traced.
+
+    >>> np.float64(gaussian_filter1d(np.float32([0, 1, 0]), 0.5)).round(2).tolist()
+    [0.11, 0.79, 0.11]
     """
     weights, width = _gaussian_weights("gaussian_filter1d", sigma, order, truncate, radius)
     return _one("gaussian_filter1d", input, weights, axis, output, mode, cval, width)
@@ -280,17 +304,15 @@ def gaussian_filter(
     radius: Any = None,
     axes: int | Sequence[int] | None = None,
 ) -> Array:
-    """Gaussian filter along several axes; see `gaussian_filter1d`.
+    """Gaussian filter along several axes; the result has the shape of the input.
 
     Args:
       sigma, order, mode, radius: one value, or one for each axis; a sigma of 0 skips the axis.
       axes: the axes, by default all.
-      input, output, cval, truncate: as in `gaussian_filter1d`.
+      input, output, cval, truncate: as in `gaussian_filter1d`, whose errors apply.
 
-    >>> x = np.zeros((3, 3), np.float32)
-    >>> x[1, 1] = 1
-    >>> gaussian_filter(x, 0.5).round(2).tolist()[1]
-    [0.07999999821186066, 0.6200000047683716, 0.07999999821186066]
+    >>> np.float64(gaussian_filter(np.eye(3, dtype=np.float32), [0.5, 0])).round(2).tolist()
+    [[0.89, 0.11, 0.0], [0.11, 0.79, 0.11], [0.0, 0.11, 0.89]]
     """
     name = "gaussian_filter"
     image(name, input)
@@ -330,7 +352,17 @@ def uniform_filter1d(
     input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
     cval: Any = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
-    """Mean of ``size`` neighbours along one axis; see `correlate1d`."""
+    """Mean of ``size`` neighbours along one axis.
+
+    Args:
+      input, axis, output, mode, cval, origin: as in `correlate1d`; ``size`` is a positive integer.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> uniform_filter1d(np.float32([1, 3, 5]), 2).tolist()
+    [1.0, 2.0, 4.0]
+    """
     return uniform_filter(input, size, output, mode, cval, origin, axes=(axis,))
 
 
@@ -338,14 +370,14 @@ def uniform_filter(
     input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
     origin: Any = 0, *, axes: int | Sequence[int] | None = None,
 ) -> Array:  # fmt: skip
-    """Mean of the neighbours in a box.
+    """Mean of the neighbours in a box; the result has the shape of the input.
 
     Args:
-      size, mode, origin: one value, or one for each axis.
-      input, output, cval, axes: as in `correlate`.
+      size, mode, origin: one value, or one for each axis; sizes are positive.
+      input, output, cval, axes: as in `correlate`, whose errors apply.
 
-    Raises:
-      ValueError: if a size is not positive, or a mode or origin is invalid.
+    >>> uniform_filter(np.float32([1, 4, 7, 1]), 3).tolist()
+    [2.0, 4.0, 4.0, 3.0]
     """
     name = "uniform_filter"
     image(name, input)
@@ -424,6 +456,12 @@ def sobel(
 ) -> Array:
     """Sobel filter: differences along an axis, smoothed by ``[1, 2, 1]`` along the others.
 
+    Args:
+      input, axis, output, mode, cval: as in `correlate1d`; ``mode`` also one for each axis.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
     >>> sobel(np.float32([[0, 1], [0, 1]])).tolist()
     [[4.0, 4.0], [4.0, 4.0]]
     """
@@ -433,7 +471,17 @@ def sobel(
 def prewitt(
     input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
 ) -> Array:
-    """Prewitt filter: differences along an axis, summed by ``[1, 1, 1]`` along the others."""
+    """Prewitt filter: differences along an axis, summed by ``[1, 1, 1]`` along the others.
+
+    Args:
+      input, axis, output, mode, cval: as in `correlate1d`; ``mode`` also one for each axis.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> prewitt(np.float32([[0, 1], [0, 1]])).tolist()
+    [[3.0, 3.0], [3.0, 3.0]]
+    """
     return _differences("prewitt", input, axis, output, mode, cval, [1.0, 1, 1])
 
 
@@ -445,7 +493,17 @@ def laplace(
     *,
     axes: int | Sequence[int] | None = None,
 ) -> Array:
-    """Sum of second differences along the axes."""
+    """Sum of the second differences ``[1, -2, 1]`` along the axes.
+
+    Args:
+      input, output, mode, cval, axes: as in `correlate`, whose errors apply.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> laplace(np.float32([0, 1, 0])).tolist()
+    [1.0, -2.0, 1.0]
+    """
     name = "laplace"
     image(name, input)
     chosen = chosen_axes(axes, typeof(input).ndim)
@@ -502,7 +560,17 @@ def gaussian_laplace(
     input: Any, sigma: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
     axes: int | Sequence[int] | None = None, truncate: float = 4.0,
 ) -> Array:  # fmt: skip
-    """Laplacian by second derivatives of Gaussians; see `gaussian_filter`."""
+    """Laplacian by second derivatives of Gaussians.
+
+    Args:
+      input, sigma, output, mode, cval, axes, truncate: as in `gaussian_filter`; sigmas over 0.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> np.float64(gaussian_laplace(np.float32([0, 0, 1, 0, 0]), 1.0)).round(2).tolist()
+    [0.2, 0.0, -0.4, 0.0, 0.2]
+    """
     name = "gaussian_laplace"
     kernels, terms = _gaussian_terms(name, input, sigma, mode, axes, truncate, 2)
     dtype = result_dtype(name, input, output)
@@ -513,7 +581,17 @@ def gaussian_gradient_magnitude(
     input: Any, sigma: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
     axes: int | Sequence[int] | None = None, truncate: float = 4.0,
 ) -> Array:  # fmt: skip
-    """Length of the gradient by derivatives of Gaussians; see `gaussian_filter`."""
+    """Length of the gradient by derivatives of Gaussians.
+
+    Args:
+      input, sigma, output, mode, cval, axes, truncate: as in `gaussian_filter`; sigmas over 0.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    >>> np.float64(gaussian_gradient_magnitude(np.float32([0, 0, 1]), 1.0)).round(2).tolist()
+    [0.11, 0.35, 0.24]
+    """
     name = "gaussian_gradient_magnitude"
     kernels, terms = _gaussian_terms(name, input, sigma, mode, axes, truncate, 1)
     dtype = result_dtype(name, input, output)

@@ -30,6 +30,13 @@ from ._ranks import (
 def generate_binary_structure(rank: int, connectivity: int) -> Array:
     """Structure ``[3, ...]`` of the neighbours that differ in at most ``connectivity`` axes.
 
+    Args:
+      rank: the number of axes; up to 0, the result is a single true element.
+      connectivity: the number of axes, at least 1. Both are Python integers.
+
+    Returns:
+      Booleans with ``rank`` axes of size 3.
+
     >>> generate_binary_structure(2, 1).astype(int).tolist()
     [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
     """
@@ -43,7 +50,18 @@ def _structure(rank: int, connectivity: int) -> Any:
 
 
 def iterate_structure(structure: Any, iterations: int) -> Array:
-    """A structure dilated by itself ``iterations - 1`` times."""
+    """A structure dilated by itself ``iterations - 1`` times.
+
+    Args:
+      structure: a constant array of booleans.
+      iterations: a Python integer; up to 1, the structure is returned unchanged.
+
+    Returns:
+      Booleans of sizes ``(size - 1) * iterations + 1``.
+
+    >>> iterate_structure(np.array([True, True]), 3).tolist()
+    [True, True, True, True]
+    """
     mask = np.asarray(structure).astype(bool)
     out = mask
     for _ in range(max(operator.index(iterations), 1) - 1):
@@ -154,6 +172,9 @@ def binary_erosion(
       origin: the shift of the structure, one value or one for each axis.
       brute_force: accepted for compatibility; ignored, because it does not change the result.
 
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
     Raises:
       ValueError: if a shape, the border value or the origin is invalid.
 
@@ -175,7 +196,21 @@ def binary_dilation(
     origin: Any = 0,
     brute_force: bool = False,
 ) -> Array:
-    """Dilation: positions that the structure reaches from the image; see `binary_erosion`."""
+    """Dilation: positions that the structure reaches from the image.
+
+    Args:
+      input, structure, mask, output, border_value, origin, brute_force: as in `binary_erosion`.
+      iterations: the number of dilations; below 1, until nothing changes.
+
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
+    Raises:
+      ValueError: if a shape, the border value or the origin is invalid.
+
+    >>> binary_dilation(np.bool_([0, 1, 0, 0])).astype(int).tolist()
+    [1, 1, 1, 0]
+    """
     return _binary(
         "binary_dilation", input, structure, iterations, mask, output, border_value, origin, True
     )
@@ -185,7 +220,21 @@ def binary_opening(
     input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
     mask: ArrayLike | None = None, border_value: int = 0, brute_force: bool = False,
 ) -> Array:  # fmt: skip
-    """Erosions followed by as many dilations; see `binary_erosion`."""
+    """Erosions followed by as many dilations, which removes small objects.
+
+    Args:
+      input, structure, mask, output, border_value, origin, brute_force: as in `binary_erosion`.
+      iterations: the number of erosions, and of dilations.
+
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
+    Raises:
+      ValueError: if a shape, the border value or the origin is invalid.
+
+    >>> binary_opening(np.bool_([0, 1, 0, 1, 1, 1])).astype(int).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
     x = binary_erosion(input, structure, iterations, mask, None, border_value, origin)
     return binary_dilation(x, structure, iterations, mask, output, border_value, origin)
 
@@ -194,7 +243,21 @@ def binary_closing(
     input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
     mask: ArrayLike | None = None, border_value: int = 0, brute_force: bool = False,
 ) -> Array:  # fmt: skip
-    """Dilations followed by as many erosions; see `binary_erosion`."""
+    """Dilations followed by as many erosions, which fills small gaps.
+
+    Args:
+      input, structure, mask, output, border_value, origin, brute_force: as in `binary_erosion`.
+      iterations: the number of dilations, and of erosions.
+
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
+    Raises:
+      ValueError: if a shape, the border value or the origin is invalid.
+
+    >>> binary_closing(np.bool_([0, 1, 0, 1, 0])).astype(int).tolist()
+    [0, 1, 1, 1, 0]
+    """
     x = binary_dilation(input, structure, iterations, mask, None, border_value, origin)
     return binary_erosion(x, structure, iterations, mask, output, border_value, origin)
 
@@ -207,14 +270,38 @@ def binary_propagation(
     border_value: int = 0,
     origin: Any = 0,
 ) -> Array:
-    """Dilations within a mask until nothing changes; see `binary_erosion`."""
+    """Dilations within a mask until nothing changes.
+
+    Args:
+      input, structure, mask, output, border_value, origin: as in `binary_erosion`.
+
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
+    Raises:
+      ValueError: if a shape, the border value or the origin is invalid.
+
+    >>> mask = np.bool_([1, 1, 1, 0, 1])
+    >>> binary_propagation(np.bool_([0, 1, 0, 0, 0]), mask=mask).astype(int).tolist()
+    [1, 1, 1, 0, 0]
+    """
     return binary_dilation(input, structure, -1, mask, output, border_value, origin)
 
 
 def binary_fill_holes(
     input: Any, structure: Any = None, output: Any = None, origin: Any = 0
 ) -> Array:
-    """The image with its holes, the background that dilations from the edges do not reach."""
+    """The image with its holes, the background that dilations from the edges do not reach.
+
+    Args:
+      input, structure, output, origin: as in `binary_erosion`, whose errors apply.
+
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
+    >>> binary_fill_holes(np.bool_([0, 1, 0, 1, 0])).astype(int).tolist()
+    [0, 1, 1, 1, 0]
+    """
     image("binary_fill_holes", input)
     background = pnp.logical_not(input)
     outside = pnp.zeros(typeof(input).shape, np.bool_)
@@ -233,6 +320,13 @@ def binary_hit_or_miss(
       structure1: by default the neighbours along each axis.
       structure2: by default the complement of ``structure1``.
       input, output, origin1, origin2: as in `binary_erosion`.
+
+    Returns:
+      Booleans of the shape of ``input``, or numbers of the dtype ``output``.
+
+    >>> x = np.bool_([0, 1, 0, 1, 1])
+    >>> binary_hit_or_miss(x, [0, 1, 0], [1, 0, 1]).astype(int).tolist()
+    [0, 1, 0, 0, 0]
     """
     name = "binary_hit_or_miss"
     image(name, input)
@@ -310,8 +404,13 @@ def grey_erosion(
       structure: heights, an array of the neighbourhood's shape; by default zeros.
       input, output, mode, cval, origin: as in `correlate`.
 
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
     Raises:
       ValueError: if a shape, a mode or an origin is invalid.
+
+    The derivative is that of the smallest difference; equal ones share it.
 
     >>> grey_erosion(np.int32([5, 1, 4, 6]), size=3).tolist()
     [1, 1, 1, 4]
@@ -325,7 +424,22 @@ def grey_dilation(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """Maximum of the neighbours plus the heights of a flipped structure; see `grey_erosion`."""
+    """Maximum of the neighbours plus the heights of a flipped structure.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    The derivative is that of the largest sum; equal ones share it.
+
+    >>> grey_dilation(np.int32([5, 1, 4, 6]), size=3).tolist()
+    [5, 5, 6, 6]
+    """
     return _grey_filter(
         "grey_dilation", input, size, footprint, structure, output, mode, cval, origin, True
     )
@@ -335,7 +449,22 @@ def grey_opening(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """`grey_erosion` followed by `grey_dilation`, with the same arguments."""
+    """`grey_erosion` followed by `grey_dilation`, which removes narrow peaks.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> grey_opening(np.int32([1, 5, 1, 1]), size=3).tolist()
+    [1, 1, 1, 1]
+    >>> grey_opening(np.int32([1, 5, 5, 1]), footprint=[True, True]).tolist()
+    [1, 5, 5, 1]
+    """
     x = grey_erosion(input, size, footprint, structure, None, mode, cval, origin)
     return grey_dilation(x, size, footprint, structure, output, mode, cval, origin)
 
@@ -344,7 +473,22 @@ def grey_closing(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """`grey_dilation` followed by `grey_erosion`, with the same arguments."""
+    """`grey_dilation` followed by `grey_erosion`, which fills narrow valleys.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> grey_closing(np.int32([5, 1, 5, 5]), size=3).tolist()
+    [5, 5, 5, 5]
+    >>> grey_closing(np.int32([5, 1, 1, 5]), footprint=[True, True]).tolist()
+    [5, 1, 1, 5]
+    """
     x = grey_dilation(input, size, footprint, structure, None, mode, cval, origin)
     return grey_erosion(x, size, footprint, structure, output, mode, cval, origin)
 
@@ -353,7 +497,22 @@ def morphological_gradient(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """`grey_dilation` minus `grey_erosion`, with the same arguments."""
+    """`grey_dilation` minus `grey_erosion`, of numbers.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> morphological_gradient(np.int32([5, 1, 4, 6]), size=3).tolist()
+    [4, 4, 5, 2]
+    >>> morphological_gradient(np.int32([5, 1, 4, 6]), structure=np.int32([0, 1, 0])).tolist()
+    [5, 5, 5, 3]
+    """
     args = (input, size, footprint, structure, output, mode, cval, origin)
     return grey_dilation(*args) - grey_erosion(*args)
 
@@ -362,7 +521,20 @@ def morphological_laplace(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """`grey_dilation` plus `grey_erosion` minus twice the image."""
+    """`grey_dilation` plus `grey_erosion` minus twice the image.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> morphological_laplace(np.int32([5, 1, 4, 6]), size=3).tolist()
+    [-4, 4, -1, -2]
+    """
     args = (input, size, footprint, structure, output, mode, cval, origin)
     out = grey_dilation(*args) + grey_erosion(*args)
     return out - 2 * lax.convert_element_type(input, typeof(out).dtype)
@@ -378,7 +550,20 @@ def white_tophat(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """The image minus its `grey_opening`, with the same arguments."""
+    """The image minus its `grey_opening`: narrow peaks. For booleans, where they differ.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> white_tophat(np.int32([1, 5, 1, 1]), size=3).tolist()
+    [0, 4, 0, 0]
+    """
     opened = grey_opening(input, size, footprint, structure, output, mode, cval, origin)
     same = lax.convert_element_type(input, typeof(opened).dtype)
     return _difference(same, opened)
@@ -388,7 +573,20 @@ def black_tophat(
     input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
 ) -> Array:  # fmt: skip
-    """The `grey_closing` of the image minus the image, with the same arguments."""
+    """The `grey_closing` minus the image: narrow valleys. For booleans, where they differ.
+
+    Args:
+      input, size, footprint, structure, output, mode, cval, origin: as in `grey_erosion`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a shape, a mode or an origin is invalid.
+
+    >>> black_tophat(np.int32([5, 1, 5, 5]), size=3).tolist()
+    [0, 4, 0, 0]
+    """
     closed = grey_closing(input, size, footprint, structure, output, mode, cval, origin)
     same = lax.convert_element_type(input, typeof(closed).dtype)
     return _difference(closed, same)

@@ -159,12 +159,20 @@ def maximum_filter(
     """Maximum of the neighbours.
 
     Args:
+      input: an array of real numbers.
       size: the sizes of a box, one value or one for each axis.
-      footprint: an array of booleans, the neighbourhood instead of a box.
-      input, output, mode, cval, origin, axes: as in `correlate`.
+      footprint: a constant array of booleans, the neighbourhood instead of a box.
+      output: the dtype of the result, by default that of the input.
+      mode, cval, origin, axes: as in `correlate`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
 
     Raises:
       ValueError: if a size, a shape, a mode or an origin is invalid.
+      TypeError: if the footprint is traced, or ``input`` is not an array.
+
+    The derivative is that of the largest neighbour; equal ones share it.
 
     >>> maximum_filter(np.int32([1, 5, 2, 3]), 3).tolist()
     [5, 5, 5, 3]
@@ -185,7 +193,27 @@ def minimum_filter(
     *,
     axes: int | Sequence[int] | None = None,
 ) -> Array:
-    """Minimum of the neighbours; the arguments are those of `maximum_filter`."""
+    """Minimum of the neighbours.
+
+    Args:
+      input: an array of real numbers.
+      size: the sizes of a box, one value or one for each axis.
+      footprint: a constant array of booleans, the neighbourhood instead of a box.
+      output: the dtype of the result, by default that of the input.
+      mode, cval, origin, axes: as in `correlate`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a size, a shape, a mode or an origin is invalid.
+      TypeError: if the footprint is traced, or ``input`` is not an array.
+
+    The derivative is that of the smallest neighbour; equal ones share it.
+
+    >>> minimum_filter(np.int32([4, 1, 2, 3]), 3).tolist()
+    [1, 1, 1, 2]
+    """
     return _extremum_filter(
         "minimum_filter", input, size, footprint, output, mode, cval, origin, axes, False
     )
@@ -195,7 +223,23 @@ def maximum_filter1d(
     input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
     cval: Any = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
-    """Maximum of ``size`` neighbours along one axis; see `maximum_filter`."""
+    """Maximum of ``size`` neighbours along one axis.
+
+    Args:
+      input: an array of real numbers.
+      size: the number of neighbours, a positive Python integer.
+      axis: the axis, the last by default.
+      output, mode, cval, origin: as in `correlate1d`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if the size, the axis, the mode or the origin is invalid.
+
+    >>> maximum_filter1d(np.int32([[1, 5], [2, 3]]), 2, axis=0).tolist()
+    [[1, 5], [2, 5]]
+    """
     axis = one_axis(axis, typeof(image("maximum_filter1d", input)).ndim)
     return maximum_filter(input, size, None, output, mode, cval, origin, axes=(axis,))
 
@@ -204,7 +248,23 @@ def minimum_filter1d(
     input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
     cval: Any = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
-    """Minimum of ``size`` neighbours along one axis; see `maximum_filter`."""
+    """Minimum of ``size`` neighbours along one axis.
+
+    Args:
+      input: an array of real numbers.
+      size: the number of neighbours, a positive Python integer.
+      axis: the axis, the last by default.
+      output, mode, cval, origin: as in `correlate1d`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if the size, the axis, the mode or the origin is invalid.
+
+    >>> minimum_filter1d(np.int32([[1, 5], [2, 3]]), 2, axis=0).tolist()
+    [[1, 5], [1, 3]]
+    """
     axis = one_axis(axis, typeof(image("minimum_filter1d", input)).ndim)
     return minimum_filter(input, size, None, output, mode, cval, origin, axes=(axis,))
 
@@ -262,7 +322,23 @@ def median_filter(
     *,
     axes: int | Sequence[int] | None = None,
 ) -> Array:
-    """Median of the neighbours, the upper one of an even number; see `maximum_filter`.
+    """Median of the neighbours, the upper one of an even number.
+
+    Args:
+      input: an array of real numbers.
+      size: the sizes of a box, one value or one for each axis.
+      footprint: a constant array of booleans, the neighbourhood instead of a box.
+      output: the dtype of the result, by default that of the input.
+      mode, cval, origin, axes: as in `correlate`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
+
+    Raises:
+      ValueError: if a size, a shape, a mode or an origin is invalid.
+      TypeError: if the footprint is traced, or ``input`` is not an array.
+
+    The derivative is that of the neighbour that is the median.
 
     >>> median_filter(np.int32([1, 9, 2, 3]), 3).tolist()
     [1, 2, 3, 3]
@@ -284,10 +360,26 @@ def rank_filter(
     *,
     axes: int | Sequence[int] | None = None,
 ) -> Array:
-    """The neighbour of a rank from the smallest, 0, or from the largest, -1; see `maximum_filter`.
+    """The neighbour of a rank, counted from the smallest or from the largest.
+
+    Args:
+      input: an array of real numbers.
+      rank: 0 for the smallest neighbour, -1 for the largest; a Python integer.
+      size: the sizes of a box, one value or one for each axis.
+      footprint: a constant array of booleans, the neighbourhood instead of a box.
+      output: the dtype of the result, by default that of the input.
+      mode, cval, origin, axes: as in `correlate`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
 
     Raises:
-      ValueError: if there are not so many neighbours, and as `maximum_filter`.
+      ValueError: if there are not so many neighbours, or a size, a shape, a mode or an origin is
+        invalid.
+      TypeError: if the footprint is traced, or ``input`` is not an array.
+
+    >>> rank_filter(np.int32([1, 9, 2, 3]), -2, 3).tolist()
+    [1, 2, 3, 3]
     """
     rank = operator.index(rank)
 
@@ -313,10 +405,26 @@ def percentile_filter(
     *,
     axes: int | Sequence[int] | None = None,
 ) -> Array:
-    """The neighbour at a percentile, rounded down to a rank; see `maximum_filter`.
+    """The neighbour at a percentile, rounded down to a rank.
+
+    Args:
+      input: an array of real numbers.
+      percentile: between 0 and 100; or between -100 and 0, to which 100 is added. A Python number.
+      size: the sizes of a box, one value or one for each axis.
+      footprint: a constant array of booleans, the neighbourhood instead of a box.
+      output: the dtype of the result, by default that of the input.
+      mode, cval, origin, axes: as in `correlate`.
+
+    Returns:
+      An array of the shape of ``input``, in its dtype or ``output``.
 
     Raises:
-      ValueError: if the percentile is not between -100 and 100, and as `maximum_filter`.
+      ValueError: if the percentile is not between -100 and 100, or a size, a shape, a mode or an
+        origin is invalid.
+      TypeError: if the footprint is traced, or ``input`` is not an array.
+
+    >>> percentile_filter(np.int32([1, 9, 2, 3]), 50, 3).tolist()
+    [1, 2, 3, 3]
     """
     percent = percentile + 100.0 if percentile < 0 else float(percentile)
     if not 0 <= percent <= 100:
