@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 
+from test_support import wait_until_settled as wait_until_settled
+
 
 def run(code: str, *, timeout: float = 120, **environment: str) -> str:
     """Run code in a new interpreter and return its output; errors and crashes fail."""

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from test_support import wait_until_settled
+
 PROGRAM = """
 import sys
 import numpy as np
@@ -47,6 +49,7 @@ def run(folder):
 
 
 def test_a_later_process_compiles_nothing(tmp_path):
+    wait_until_settled("primax_core", "primax_distributed")
     assert run(tmp_path) == "True [0.0, 1.0, 2.0, 3.0] True"
     files = {*tmp_path.rglob("*")}
     assert run(tmp_path) == "True [0.0, 1.0, 2.0, 3.0] False"

@@ -323,8 +323,8 @@ def test_python_runs_meanwhile():
     def long(x, y):
         for i in range(x.shape[0]):
             total = x[i]
-            for k in range(600_000_000):
-                total = total * 6364136223846793005 + k
+            for k in range(200_000_000):  # a recurrence that compilers cannot write as a formula
+                total = (total ^ (total >> 13)) * 6364136223846793005 + k
             y[i] = total
 
     def work() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import run
+from processes import run, wait_until_settled
 
 import primax_ffi_cpu
 from primax_core import config, jit, lax
@@ -65,6 +65,7 @@ def test_symbolic_shapes_are_left_to_the_core():
 @pytest.mark.parametrize("native", ["1", "0"])
 def test_later_processes_find_their_executables(tmp_path, native):
     environment = {"PRIMAX_COMPILATION_CACHE_DIR": str(tmp_path), "PRIMAX_NATIVE": native}
+    wait_until_settled("primax_core", "primax_ffi_cpu")
     uses = str(native == "1")
     assert run(PROGRAM, **environment).split() == ["True", uses]
     assert run(PROGRAM, **environment).split() == ["False", uses]

@@ -251,3 +251,16 @@ def test_gradient_of_a_loss_with_the_spectrum() -> None:
         return signal.welch(gain * X[0].astype(np.float32), nperseg=32)[1].sum()
 
     assert_close(grad(loss)(1.0), 2 * loss(1.0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["csd", "coherence"])
+def test_spectra_of_signals_of_different_ranks(name):
+    """The signal of lower rank is repeated; before, values of another axis were taken."""
+    many = np.random.default_rng(0).normal(size=(2, 3, 64)).astype(np.float32)
+    one = many[0, 0]
+    for x, y in ((many, one), (one, many)):
+        _, values = getattr(signal, name)(x, y, nperseg=16)
+        _, expected = getattr(theirs, name)(x, y, nperseg=16)
+        assert_close(values, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=f"{name}: x has 3 axes, y has 1, and axis=2 counts"):
+        getattr(signal, name)(many, one, nperseg=16, axis=2)

@@ -36,7 +36,7 @@ SHAPE = "traced array with shape float32[2,3]"
 CASES = {
     errors.TracerBoolConversionError: (
         f"Attempted boolean conversion of {SHAPE}.",
-        "Choose by value with `lax.cond`, `lax.select` or `jnp.where`, or mark the argument as "
+        "Choose by value with `lax.cond`, `lax.select` or `where`, or mark the argument as "
         "static (static_argnums) in jit.\n",
     ),
     errors.TracerIntegerConversionError: (
@@ -55,8 +55,8 @@ CASES = {
     ),
     errors.NonConcreteBooleanIndexError: (
         f"Array boolean indices must be concrete; got {SHAPE}",
-        "The number of selected elements must not depend on values: use `jnp.where(mask, x, y)`, "
-        "or `jnp.nonzero(mask, size=...)`.\n",
+        "The number of selected elements must not depend on values: use `where(mask, x, y)`, "
+        "or `nonzero(mask, size=...)`.\n",
     ),
 }
 

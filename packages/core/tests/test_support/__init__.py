@@ -21,6 +21,7 @@ from .comparison import tolerance as tolerance
 from .comparison import wide as wide
 from .derivatives import check_derivatives as check_derivatives
 from .derivatives import numerical_gradient as numerical_gradient
+from .installation import wait_until_settled as wait_until_settled
 from .settings import SETTINGS as SETTINGS
 from .settings import check_call as check_call
 from .settings import check_settings as check_settings

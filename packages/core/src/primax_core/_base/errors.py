@@ -97,7 +97,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any) -> None:
         first = f"Attempted boolean conversion of {_described(tracer)}."
         remedy = (
-            "Choose by value with `lax.cond`, `lax.select` or `jnp.where`, or mark the argument as "
+            "Choose by value with `lax.cond`, `lax.select` or `where`, or mark the argument as "
             "static (static_argnums) in jit."
         )
         PrimaxTypeError.__init__(self, _about(tracer, first, remedy))
@@ -139,8 +139,8 @@ class NonConcreteBooleanIndexError(PrimaxIndexError):
     def __init__(self, tracer: Any) -> None:
         first = f"Array boolean indices must be concrete; got {_described(tracer)}"
         remedy = (
-            "The number of selected elements must not depend on values: use `jnp.where(mask, x, "
-            "y)`, or `jnp.nonzero(mask, size=...)`."
+            "The number of selected elements must not depend on values: use `where(mask, x, y)`, "
+            "or `nonzero(mask, size=...)`."
         )
         super().__init__(_about(tracer, first, remedy))
 

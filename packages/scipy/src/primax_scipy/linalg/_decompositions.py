@@ -43,6 +43,10 @@ def qr(
 
     Raises:
       ValueError: if the mode is unknown.
+
+    >>> import numpy as np
+    >>> [round(abs(float(v)), 4) for v in qr(np.float32([[3, 0], [4, 5]]))[1][0]]
+    [5.0, 4.0]
     """
     check_matrices("qr", a)
     if mode not in _QR_MODES:
@@ -72,6 +76,16 @@ def svd(
 
     Returns:
       ``U``, ``s[..., k]`` in descending order, ``Vh``; or ``s``.
+
+    Raises:
+      ValueError: if ``a`` has fewer than two axes.
+      TypeError: if ``a`` is not an array. Lists are not converted.
+
+    The decomposition is differentiable if the singular values are distinct.
+
+    >>> import numpy as np
+    >>> [round(float(v), 4) for v in svd(np.float32([[2, 1], [1, 3]]), compute_uv=False)]
+    [3.618, 1.382]
     """
     check_matrices("svd", a)
     return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
@@ -130,6 +144,10 @@ def eigh(
     Raises:
       NotImplementedError: if ``eigvals`` is specified.
       ValueError: if ``type`` is unknown, or sizes do not match.
+
+    >>> import numpy as np
+    >>> [round(float(v), 4) for v in eigh(np.float32([[2, 1], [1, 2]]), eigvals_only=True)]
+    [1.0, 3.0]
     """
     if eigvals is not None:
         raise NotImplementedError(
@@ -171,6 +189,19 @@ def hessenberg(
       a: ``number[..., n, n]``.
       calc_q: return ``H`` and ``Q`` instead of ``H`` alone.
       overwrite_a, check_finite: ignored.
+
+    Returns:
+      ``H[..., n, n]``, or ``H`` and the unitary ``Q[..., n, n]``.
+
+    Raises:
+      ValueError: if the matrices are not square.
+      TypeError: if ``a`` is not an array. Lists are not converted.
+
+    It is not differentiable. Leading axes are a batch.
+
+    >>> import numpy as np
+    >>> hessenberg(np.float32([[2, 1], [1, 3]])).tolist()
+    [[2.0, 1.0], [1.0, 3.0]]
     """
     check_square("hessenberg", a)
     return _hessenberg(a, calc_q=bool(calc_q))
@@ -250,6 +281,11 @@ def eigh_tridiagonal(
     Raises:
       NotImplementedError: for ``select="v"``.
       ValueError: if ``select`` is unknown, the range is invalid, or sizes do not match.
+
+    >>> import numpy as np
+    >>> d, e = np.float32([2, 2]), np.float32([1])
+    >>> [round(float(v), 4) for v in eigh_tridiagonal(d, e, eigvals_only=True)]
+    [1.0, 3.0]
     """
     check_arrays("linalg.eigh_tridiagonal", d, e)
     x, y = typeof(d).shape, typeof(e).shape

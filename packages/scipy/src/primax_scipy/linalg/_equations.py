@@ -39,11 +39,14 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     Args:
       a, q: ``number[n, n]``.
 
-    Derivatives of any order solve further equations. The algorithm is that of Bartels and Stewart
-    (1972), on the CPU only.
+    Returns:
+      The solution ``number[n, n]``.
 
     Raises:
       ValueError: if the sizes differ.
+
+    Derivatives of any order solve further equations. The algorithm is that of Bartels and Stewart
+    (1972), on the CPU only.
 
     >>> import numpy as np
     >>> solve_continuous_lyapunov(np.float32([[1]]), np.float32([[4]])).tolist()
@@ -73,8 +76,18 @@ def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = Non
       method: ``"bilinear"`` transforms the equation to a continuous one; ``"direct"`` solves a
         system of ``n * n`` unknowns, the default below ``n = 10``.
 
+    Returns:
+      The solution ``number[n, n]``.
+
     Raises:
       ValueError: if the sizes differ or the method is unknown.
+
+    It is differentiable with respect to both matrices.
+
+    >>> import numpy as np
+    >>> a, q = np.float32([[0.5]]), np.float32([[3.0]])
+    >>> solve_discrete_lyapunov(a, q).tolist()
+    [[4.0]]
     """
     _same_sizes("solve_discrete_lyapunov", a, q)
     if method not in (None, "direct", "bilinear"):
@@ -116,6 +129,9 @@ def pinvh(
       lower: read the lower triangle, otherwise the upper.
       return_rank: also return the numbers of the other eigenvalues.
       check_finite: ignored.
+
+    Returns:
+      The pseudoinverses, of the shape of ``a``; with ``return_rank`` a tuple of them and the ranks.
 
     >>> import numpy as np
     >>> pinvh(np.float32([[2, 0], [0, 0]])).tolist()

@@ -135,8 +135,15 @@ def expm_frechet(
       method: None, ``"SPS"`` or ``"blockEnlarge"``; all use forward-mode differentiation.
       compute_expm: also return the exponential, otherwise the derivative alone.
 
+    Returns:
+      The exponential and its derivative ``number[n, n]``, or the derivative alone.
+
     Raises:
       ValueError: if the method is unknown, or the shapes differ.
+
+    >>> a, e = np.float32([[0, 1], [0, 0]]), np.float32([[1, 0], [0, 1]])
+    >>> expm_frechet(a, e, compute_expm=False).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
     """
     check_square("expm_frechet", A, E)
     if method is not None and method not in _FRECHET_METHODS:
@@ -219,12 +226,16 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     Returns:
       ``T`` and ``Z``.
 
+    Raises:
+      ValueError: if the output is unknown.
+
     The derivative exists if the eigenvalues differ. It is NaN for ``"real"`` and a matrix with
     complex eigenvalues: pass ``"complex"``. ``Z`` of complex matrices is determined except for the
     phases of its columns, whose derivative is 0.
 
-    Raises:
-      ValueError: if the output is unknown.
+    >>> t, z = schur(np.float32([[2, 1], [1, 2]]))
+    >>> [round(float(v), 4) for v in sorted(t.diagonal())]
+    [1.0, 3.0]
     """
     check_square("schur", a)
     if output not in ("real", "complex"):
@@ -272,6 +283,15 @@ def rsf2csf(T: ArrayLike, Z: Any, check_finite: bool = True) -> tuple[Array, Arr
     Args:
       T, Z: the results of :func:`schur` for real matrices, ``[..., n, n]``.
       check_finite: ignored.
+
+    Returns:
+      The triangular ``T`` and the unitary ``Z``, both complex, with an unchanged ``Z @ T @ Z^H``.
+
+    Raises:
+      ValueError: if the matrices are not square, or the shapes differ.
+
+    >>> [v.dtype.name for v in rsf2csf(*schur(np.float32([[0, 1], [-1, 0]])))]
+    ['complex64', 'complex64']
     """
     check_square("rsf2csf", T, Z)
     if typeof(T).shape != typeof(Z).shape:
@@ -342,10 +362,16 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
       A: ``number[n, n]``.
       blocksize: only 1.
 
-    Derivatives of any order solve Sylvester equations with the root; an eigenvalue 0 has none.
+    Returns:
+      The complex root ``[n, n]``, whose eigenvalues have nonnegative real parts.
 
     Raises:
       NotImplementedError: if ``blocksize`` is not 1.
+
+    Derivatives of any order solve Sylvester equations with the root; an eigenvalue 0 has none.
+
+    >>> sqrtm(np.float32([[4, 0], [0, 9]])).real.round(4).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
     """
     if blocksize > 1:
         raise NotImplementedError("Blocked version is not implemented yet: leave blocksize at 1")
@@ -362,7 +388,13 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
       func: an elementwise function, applied to the vector of eigenvalues.
       disp: return the result alone; otherwise also an estimate of the relative error.
 
+    Returns:
+      The complex matrix ``[n, n]``; without ``disp`` a tuple of it and the estimate.
+
     The derivative uses the eigenvectors, which must be independent.
+
+    >>> funm(np.float32([[1, 0], [0, 2]]), lambda x: x * x).real.round(4).tolist()
+    [[1.0, 0.0], [0.0, 4.0]]
     """
     check_one_matrix("funm", A)
     result, t, smallest = _function_of(func)(as_complex(as_inexact(pnp.asarray(A))))
@@ -466,6 +498,10 @@ def polar(
 
     Raises:
       ValueError: if the side or the method is unknown.
+
+    >>> _, p = polar(np.float32([[0, -2], [3, 0]]))
+    >>> [round(float(v), 4) for v in p.diagonal()]
+    [3.0, 2.0]
     """
     check_matrices("polar", a)
     if side not in ("right", "left"):
@@ -529,6 +565,9 @@ def solve_sylvester(
 
     Raises:
       ValueError: if the method is unknown, or sizes do not match.
+
+    >>> solve_sylvester(np.float32([[1]]), np.float32([[3]]), np.float32([[8]])).tolist()
+    [[2.0]]
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"method must be 'schur' or 'eigen', got {method!r}")

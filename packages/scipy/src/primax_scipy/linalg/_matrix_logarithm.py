@@ -71,11 +71,14 @@ def logm(A: ArrayLike) -> Array:
     Args:
       A: ``number[n, n]`` without eigenvalue 0.
 
-    Inverse scaling and squaring of the Schur form (Higham, *Functions of Matrices*, 2008, chapter
-    11), on the CPU only. The derivative uses the eigenvectors, which must be independent.
+    Returns:
+      The complex logarithm ``[n, n]``, whose eigenvalues have imaginary parts in [-π, π].
 
     Raises:
       ValueError: if the argument is not one square matrix.
+
+    Inverse scaling and squaring of the Schur form (Higham, *Functions of Matrices*, 2008, chapter
+    11), on the CPU only. The derivative uses the eigenvectors, which must be independent.
 
     >>> import numpy as np
     >>> logm(np.float32([[1, 1], [0, 1]])).real.round(4).tolist()

@@ -113,6 +113,16 @@ def hankel(c: ArrayLike, r: Any = None) -> Array:
 
     Returns:
       ``[..., m, n]``.
+
+    Raises:
+      TypeError: if an argument is not an array. Lists are not converted.
+
+    The derivatives with respect to both arguments are sums along antidiagonals.
+
+    >>> hankel(np.int32([1, 2, 3])).tolist()
+    [[1, 2, 3], [2, 3, 0], [3, 0, 0]]
+    >>> hankel(np.int32([1, 2, 3]), np.int32([3, 4])).tolist()
+    [[1, 2], [2, 3], [3, 4]]
     """
     _vectors("hankel", c)
     r = pnp.zeros_like(c) if r is None else r
@@ -129,7 +139,18 @@ def _circulant(c):
 
 
 def circulant(c: ArrayLike) -> Array:
-    """Circulant matrices ``[..., n, n]``: each column is the previous one rotated down by one.
+    """Circulant matrices: each column is the previous one rotated down by one.
+
+    Args:
+      c: the first columns ``[..., n]``.
+
+    Returns:
+      Matrices ``[..., n, n]`` of the dtype of ``c``.
+
+    Raises:
+      TypeError: if ``c`` is not an array. Lists are not converted.
+
+    The product with a vector is the periodic convolution with ``c``.
 
     >>> circulant(np.int32([1, 2, 3])).tolist()
     [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
@@ -156,8 +177,16 @@ def companion(a: ArrayLike) -> Array:
     Args:
       a: coefficients ``[..., n]``, the highest power first.
 
+    Returns:
+      Matrices ``[..., n - 1, n - 1]``, with ones below the diagonal.
+
     Raises:
       ValueError: if there are fewer than two coefficients.
+
+    The coefficients are divided by the first one.
+
+    >>> companion(np.float32([2, -6, 4])).tolist()
+    [[3.0, -2.0], [1.0, 0.0]]
     """
     _vectors("companion", a)
     if typeof(a).ndim < 1 or typeof(a).shape[-1] < 2:
@@ -190,8 +219,16 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       n: the number of columns.
       mode: ``"full"``, ``"valid"`` or ``"same"``, as for `convolve`.
 
+    Returns:
+      Matrices ``[..., size, n]``; the size is ``m + n - 1`` if the mode is ``"full"``.
+
     Raises:
       ValueError: if the mode is unknown, the vector is empty or ``n`` is not positive.
+
+    >>> convolution_matrix(np.int32([1, 2]), 3).tolist()
+    [[1, 0, 0], [2, 1, 0], [0, 2, 1], [0, 0, 2]]
+    >>> convolution_matrix(np.int32([1, 2]), 3, mode="valid").tolist()
+    [[2, 1, 0], [0, 2, 1]]
     """
     _vectors("convolution_matrix", a)
     n = operator.index(n)
@@ -212,7 +249,20 @@ def _fiedler(a):
 
 
 def fiedler(a: ArrayLike) -> Array:
-    """Fiedler matrices ``[..., n, n]``: the pairwise distances of numbers ``[..., n]``."""
+    """Fiedler matrices: the pairwise distances of numbers.
+
+    Args:
+      a: the numbers ``[..., n]``.
+
+    Returns:
+      Symmetric matrices ``[..., n, n]`` with zeros on the diagonal, of the dtype of ``a``.
+
+    Raises:
+      TypeError: if ``a`` is not an array. Lists are not converted.
+
+    >>> fiedler(np.int32([1, 4, 6])).tolist()
+    [[0, 3, 5], [3, 0, 2], [5, 2, 0]]
+    """
     _vectors("fiedler", a)
     out: Array = _fiedler(a)
     return out
@@ -250,6 +300,9 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: if ``a`` is a number.
+
+    >>> fiedler_companion(np.float32([1, -6, 11, -6])).tolist()
+    [[6.0, -11.0, 1.0], [1.0, 0.0, 0.0], [0.0, 6.0, 0.0]]
     """
     _vectors("fiedler_companion", a)
     shape = typeof(a).shape
@@ -284,8 +337,14 @@ def leslie(f: Any, s: ArrayLike) -> Array:
       f: fecundities ``[..., n]``.
       s: survival rates ``[..., n - 1]``.
 
+    Returns:
+      Matrices ``[..., n, n]``.
+
     Raises:
       ValueError: if the sizes do not match.
+
+    >>> leslie(np.float32([0, 2, 1]), np.float32([0.5, 0.25])).tolist()
+    [[0.0, 2.0, 1.0], [0.5, 0.0, 0.0], [0.0, 0.25, 0.0]]
     """
     _vectors("leslie", f, s)
     x, y = typeof(f).shape, typeof(s).shape
@@ -310,8 +369,18 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       scale: ``"sqrtn"`` to divide by the root of ``n``, ``"n"`` to divide by ``n``.
       dtype: a complex dtype.
 
+    Returns:
+      A complex matrix ``[n, n]``, by default of the default complex dtype.
+
     Raises:
       ValueError: if the scale is unknown.
+
+    Without a scale, the product with a vector is its FFT. With ``"sqrtn"`` the matrix is unitary.
+
+    >>> dft(2).real.tolist()
+    [[1.0, 1.0], [1.0, -1.0]]
+    >>> dft(2, "n").real.tolist()
+    [[0.5, 0.5], [0.5, -0.5]]
     """
     n = operator.index(n)
     if scale not in (None, "sqrtn", "n"):
@@ -327,11 +396,20 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Hadamard matrix of 1 and -1, by Sylvester's construction.
 
+    Args:
+      n: the number of rows and columns, a power of 2.
+      dtype: the dtype of the matrix, by default the integer dtype.
+
+    Returns:
+      A symmetric matrix ``[n, n]``, whose rows are orthogonal.
+
     Raises:
       ValueError: if ``n`` is not a power of 2.
 
     >>> hadamard(2).tolist()
     [[1, 1], [1, -1]]
+    >>> hadamard(4, np.float32)[3].tolist()
+    [1.0, -1.0, -1.0, 1.0]
     """
     n = operator.index(n)
     if n < 1 or n & (n - 1):
@@ -349,8 +427,14 @@ def helmert(n: int, full: bool = False) -> Array:
       n: the number of columns.
       full: prepend a row of equal elements: ``[n, n]``.
 
+    Returns:
+      The matrix of the default float dtype.
+
     Raises:
       ValueError: if ``n`` is not positive.
+
+    >>> [[round(float(v), 4) for v in row] for row in helmert(3)]
+    [[0.7071, -0.7071, 0.0], [0.4082, 0.4082, -0.8165]]
     """
     n = operator.index(n)
     if n < 1:
@@ -365,13 +449,46 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """Hilbert matrix, ``1 / (i + j + 1)``."""
+    """Hilbert matrix, with the elements ``1 / (i + j + 1)``.
+
+    Args:
+      n: the number of rows and columns, a Python integer; 0 or less gives an empty matrix.
+
+    Returns:
+      A symmetric matrix ``[n, n]`` of the default float dtype. Its condition number grows
+      exponentially.
+
+    Raises:
+      TypeError: if ``n`` is not an integer.
+
+    The inverse is :func:`invhilbert`.
+
+    >>> [[round(float(v), 4) for v in row] for row in hilbert(2)]
+    [[1.0, 0.5], [0.5, 0.3333]]
+    """
     k = np.arange(operator.index(n))
     return _constant(1 / (k[:, None] + k[None, :] + 1.0))
 
 
 def invhilbert(n: int) -> Array:
-    """Inverse Hilbert matrix, computed in integers and rounded to floats."""
+    """Inverse Hilbert matrix, computed in integers and rounded to floats.
+
+    Args:
+      n: the number of rows and columns, a Python integer.
+
+    Returns:
+      A symmetric matrix ``[n, n]`` of the default float dtype.
+
+    Raises:
+      TypeError: if ``n`` is not an integer.
+
+    The elements of large matrices are not exact, because they are rounded to floats.
+
+    >>> invhilbert(2).tolist()
+    [[4.0, -6.0], [-6.0, 12.0]]
+    >>> invhilbert(3)[2].tolist()
+    [30.0, -180.0, 180.0]
+    """
     n = operator.index(n)
     choose = math.comb
 
@@ -399,8 +516,18 @@ def pascal(n: int, kind: str | None = None) -> Array:
       n: the number of rows and columns.
       kind: ``"symmetric"``, the default, ``"lower"`` or ``"upper"``.
 
+    Returns:
+      The matrix ``[n, n]`` of the default float dtype.
+
     Raises:
       ValueError: if the kind is unknown.
+
+    The symmetric matrix is the product of the lower and the upper one.
+
+    >>> pascal(3).tolist()
+    [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 6.0]]
+    >>> pascal(3, "lower").tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 1.0]]
     """
     n, kind = operator.index(n), _check_kind(kind)
     if kind == "symmetric":
@@ -412,7 +539,21 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """Inverse of :func:`pascal`, computed in integers and rounded to floats."""
+    """Inverse of :func:`pascal`, computed in integers and rounded to floats.
+
+    Args:
+      n: the number of rows and columns.
+      kind: ``"symmetric"``, the default, ``"lower"`` or ``"upper"``.
+
+    Returns:
+      The matrix ``[n, n]`` of the default float dtype.
+
+    Raises:
+      ValueError: if the kind is unknown.
+
+    >>> invpascal(3)[2].tolist()
+    [1.0, -2.0, 1.0]
+    """
     n, kind = operator.index(n), _check_kind(kind)
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     if kind == "symmetric":  # the product of the inverse factors

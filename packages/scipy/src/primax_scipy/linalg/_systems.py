@@ -146,6 +146,10 @@ def solve(
 
     Raises:
       ValueError: if ``assume_a`` is unknown, or sizes do not match.
+
+    >>> import numpy as np
+    >>> [round(float(v), 4) for v in solve(np.float32([[2, 0], [1, 4]]), np.float32([2, 9]))]
+    [1.0, 2.0]
     """
     if assume_a not in _KINDS:
         raise ValueError(f"Expected assume_a to be one of {list(_KINDS)}; got {assume_a!r}")
@@ -188,6 +192,16 @@ def lu_factor(
     Returns:
       ``lu[..., m, n]``: ``U`` on and above the diagonal, ``L`` without its unit diagonal below;
       ``pivots[..., min(m, n)]``, ``int32``: row ``i`` was swapped with row ``pivots[i]``.
+
+    Raises:
+      ValueError: if ``a`` has fewer than two axes.
+
+    The factors are differentiable, the pivots are constant. Leading axes are a batch.
+
+    >>> import numpy as np
+    >>> lu, pivots = lu_factor(np.float32([[1, 3], [2, 2]]))
+    >>> lu.tolist(), pivots.tolist()
+    ([[2.0, 2.0], [0.5, 2.0]], [1, 1])
     """
     check_matrices("lu_factor", a)
     out: tuple[Array, Array] = _lu_factor(a)
@@ -230,8 +244,15 @@ def lu_solve(
       trans: 0; 1 for the transposed matrix; 2 for its conjugate.
       overwrite_b, check_finite: ignored.
 
+    Returns:
+      The solution, of the shape of ``b``.
+
     Raises:
       ValueError: if ``trans`` is unknown, or sizes do not match.
+
+    >>> import numpy as np
+    >>> lu_solve(lu_factor(np.float32([[2, 0], [0, 4]])), np.float32([1, 1])).tolist()
+    [0.5, 0.25]
     """
     factors, pivots = lu_and_piv
     check_system("lu_solve", factors, b)
@@ -269,6 +290,16 @@ def lu(
     Returns:
       ``P[..., m, m]``, ``L[..., m, k]`` with a unit diagonal, ``U[..., k, n]``, with
       ``k = min(m, n)``.
+
+    Raises:
+      ValueError: if ``a`` has fewer than two axes.
+
+    ``L`` and ``U`` are differentiable, ``P`` is constant. Leading axes are a batch.
+
+    >>> import numpy as np
+    >>> p, l, u = lu(np.float32([[1, 3], [2, 2]]))
+    >>> p.tolist(), l.tolist(), u.tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 2.0], [0.0, 2.0]])
     """
     check_matrices("lu", a)
     out: tuple[Array, ...] = _lu(a, permute_l=bool(permute_l))
@@ -297,6 +328,15 @@ def cholesky(
 
     Returns:
       The triangular factors; NaN for a matrix that is not positive definite.
+
+    Raises:
+      ValueError: if the matrices are not square.
+
+    It is differentiable. Leading axes are a batch.
+
+    >>> import numpy as np
+    >>> cholesky(np.float32([[4, 2], [2, 5]])).tolist()
+    [[2.0, 1.0], [0.0, 2.0]]
     """
     check_square("cholesky", a)
     out: Array = _cholesky(a, lower=bool(lower))
@@ -306,9 +346,25 @@ def cholesky(
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """Cholesky decomposition for :func:`cho_solve`: the factor, and a flag for the lower triangle.
+    """Cholesky decomposition for :func:`cho_solve`.
 
-    Arguments are those of :func:`cholesky`.
+    Args:
+      a: ``number[..., n, n]``, Hermitian and positive definite; one triangle is read.
+      lower: return the lower factor instead of the upper one.
+      overwrite_a, check_finite: ignored.
+
+    Returns:
+      The triangular factor of :func:`cholesky`, and ``lower``.
+
+    Raises:
+      ValueError: if the matrices are not square.
+
+    A matrix that is not positive definite gives NaN.
+
+    >>> import numpy as np
+    >>> factor, lower = cho_factor(np.float32([[4, 2], [2, 5]]))
+    >>> factor.tolist(), lower
+    ([[2.0, 1.0], [0.0, 2.0]], False)
     """
     return cholesky(a, lower), lower
 
@@ -337,6 +393,18 @@ def cho_solve(
       c_and_lower: the result of :func:`cho_factor`.
       b: ``number[..., n]`` or ``number[..., n, k]``.
       overwrite_b, check_finite: ignored.
+
+    Returns:
+      The solution, of the shape of ``b``.
+
+    Raises:
+      ValueError: if the sizes do not match.
+
+    It is differentiable with respect to the factor and ``b``.
+
+    >>> import numpy as np
+    >>> cho_solve(cho_factor(np.float32([[4, 0], [0, 5]])), np.float32([8, 5])).round(4).tolist()
+    [2.0, 1.0]
     """
     factor, lower = c_and_lower
     lower = bool(lower)
@@ -359,7 +427,26 @@ def _inv(a):
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Inverses of square matrices; not finite for singular ones."""
+    """Inverses of square matrices; not finite for singular ones.
+
+    Args:
+      a: ``number[..., n, n]``. Leading axes are a batch.
+      overwrite_a, check_finite: ignored.
+
+    Returns:
+      The inverses ``number[..., n, n]``.
+
+    Raises:
+      ValueError: if the matrices are not square.
+      TypeError: if ``a`` is not an array. Lists are not converted.
+
+    It is differentiable: the derivative in the direction ``e`` is ``-inv(a) @ e @ inv(a)``. To
+    solve a system, :func:`solve` is faster and more accurate.
+
+    >>> import numpy as np
+    >>> inv(np.float32([[2, 0], [0, 4]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
     check_square("inv", a)
     out: Array = _inv(a)
     return out
@@ -372,6 +459,19 @@ def _det(a):
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Determinants of square matrices.
+
+    Args:
+      a: ``number[..., n, n]``. Leading axes are a batch.
+      overwrite_a, check_finite: ignored.
+
+    Returns:
+      The determinants ``number[...]``.
+
+    Raises:
+      ValueError: if the matrices are not square.
+      TypeError: if ``a`` is not an array. Lists are not converted.
+
+    The gradient is ``det(a) * inv(a).T`` for regular matrices.
 
     >>> import numpy as np
     >>> float(det(np.float32([[2, 0], [0, 3]])))

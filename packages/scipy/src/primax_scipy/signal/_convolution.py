@@ -42,6 +42,9 @@ def convolve(
         operands, and NaN or infinity in one element spreads to all sums.
       precision: the precision of direct sums, as in `lax.conv_general_dilated`.
 
+    Returns:
+      The sums, of the promoted dtype; integers become floats.
+
     Raises:
       ValueError: if the ranks differ, an array is empty, the mode or method is unknown, or no array
         is the larger one in each axis and the mode is ``"valid"``.
@@ -59,7 +62,19 @@ def correlate(
     method: str = "auto",
     precision: lax.PrecisionLike = None,
 ) -> Array:
-    """Cross-correlation of two arrays: sums of ``in1[i + k] * conj(in2[k])``; see `convolve`.
+    """Cross-correlation of two arrays: sums of ``in1[i + k] * conj(in2[k])``.
+
+    Args:
+      in1, in2: nonempty arrays of the same rank. Integers become floats.
+      mode: ``"full"``, ``"same"`` or ``"valid"``, as in `convolve`.
+      method: ``"auto"``, ``"direct"`` or ``"fft"``, as in `convolve`.
+      precision: the precision of direct sums.
+
+    Returns:
+      The sums, an array of the size that ``mode`` defines.
+
+    Raises:
+      ValueError: as `convolve`.
 
     >>> correlate(np.float32([1, 2, 3]), np.float32([0, 1, 0.5])).tolist()
     [0.5, 2.0, 3.5, 3.0, 0.0]
@@ -79,6 +94,9 @@ def convolve2d(
       fillvalue: a number.
       in1, in2, mode, precision: as in `convolve`.
 
+    Returns:
+      The sums, a matrix of the size that ``mode`` defines.
+
     Raises:
       ValueError: if an operand is not a matrix, the boundary is unknown, and as in `convolve`.
 
@@ -93,7 +111,25 @@ def correlate2d(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
     precision: lax.PrecisionLike = None,
 ) -> Array:  # fmt: skip
-    """Cross-correlation of two matrices; the arguments are those of `convolve2d`."""
+    """Cross-correlation of two matrices.
+
+    Args:
+      in1, in2: nonempty matrices. Integers become floats.
+      mode: ``"full"``, ``"same"`` or ``"valid"``, as in `convolve`.
+      boundary: ``"fill"``, ``"wrap"`` or ``"symm"``, as in `convolve2d`.
+      fillvalue: the number outside of ``in1`` if the boundary is ``"fill"``.
+      precision: the precision of direct sums.
+
+    Returns:
+      The sums, a matrix of the size that ``mode`` defines.
+
+    Raises:
+      ValueError: as `convolve2d`.
+
+    >>> x = np.float32([[1, 2], [3, 4]])
+    >>> correlate2d(x, x, mode="valid").tolist()
+    [[30.0]]
+    """
     return _matrices("correlate2d", in1, in2, mode, boundary, fillvalue, precision, True)
 
 
@@ -107,9 +143,15 @@ def fftconvolve(
       mode: as in `convolve`.
       axes: the axes, by default all.
 
+    Returns:
+      The convolution, of the promoted dtype; integers become floats.
+
     Raises:
       ValueError: if axes do not exist or are repeated, the other sizes do not broadcast, and as in
         `convolve`.
+
+    >>> [round(float(v), 4) for v in fftconvolve(np.float32([1, 2, 3]), np.float32([1, 1]))]
+    [1.0, 3.0, 5.0, 3.0]
     """
     return _along_axes("fftconvolve", in1, in2, mode, axes, False)
 
@@ -117,10 +159,24 @@ def fftconvolve(
 def oaconvolve(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
 ) -> Array:
-    """`fftconvolve` by overlap-add: the longer array is divided into blocks of optimal length.
+    """Convolution by overlap-add: the longer array is divided into blocks of optimal length.
 
-    It is faster than `fftconvolve` if one array is much longer. The arguments are those of
-    `fftconvolve`. Overlap-add: Oppenheim and Schafer, Discrete-Time Signal Processing, 8.7.3.
+    It is faster than `fftconvolve` if one array is much longer. Overlap-add: Oppenheim and Schafer,
+    Discrete-Time Signal Processing, 8.7.3.
+
+    Args:
+      in1, in2: arrays of the same rank. Their other axes broadcast.
+      mode: as in `convolve`.
+      axes: the axes, by default all.
+
+    Returns:
+      The result of `fftconvolve`, up to rounding.
+
+    Raises:
+      ValueError: as `fftconvolve`.
+
+    >>> [round(float(v), 4) for v in oaconvolve(np.float32([1, 2, 3]), np.float32([1, 1]))]
+    [1.0, 3.0, 5.0, 3.0]
     """
     return _along_axes("oaconvolve", in1, in2, mode, axes, True)
 
@@ -131,13 +187,19 @@ def choose_conv_method(
     """The faster method of `convolve`, ``"direct"`` or ``"fft"``, by an estimate of operations.
 
     Args:
+      in1, in2, mode: as in `convolve`; only the shapes matter.
       measure: only False: times cannot be measured under a transformation.
+
+    Returns:
+      ``"direct"`` or ``"fft"``.
 
     Raises:
       ValueError: if ``measure`` is true, and as in `convolve`.
 
     >>> choose_conv_method(np.ones(100_000), np.ones(3))
     'direct'
+    >>> choose_conv_method(np.ones(100_000), np.ones(50_000))
+    'fft'
     """
     if measure:
         raise ValueError(

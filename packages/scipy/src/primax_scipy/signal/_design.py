@@ -68,6 +68,9 @@ def firwin(
       scale: scale the gain to 1 at 0, at the Nyquist frequency, or in the middle of the first band.
       fs: the sampling frequency.
 
+    Returns:
+      The coefficients ``[numtaps]``.
+
     Raises:
       ValueError: if a cutoff is out of range, the number of taps is even for a filter that passes
         the Nyquist frequency, or ``pass_zero`` does not match.
@@ -227,6 +230,9 @@ def savgol_coeffs(
       delta: the spacing of samples.
       pos: the position at which the polynomial is evaluated, by default the middle.
       use: ``"conv"`` for a convolution, ``"dot"`` for a correlation.
+
+    Returns:
+      The coefficients ``[window_length]``.
 
     Raises:
       ValueError: if an argument is out of its range.

@@ -27,6 +27,9 @@ def detrend(
       bp: indices of break points: a line is fitted to each piece between them.
       overwrite_data: accepted for compatibility; ignored, because arrays are immutable.
 
+    Returns:
+      The signals without the trend, of the shape of ``data``.
+
     Raises:
       ValueError: if the type is unknown, or a break point is beyond the axis.
 

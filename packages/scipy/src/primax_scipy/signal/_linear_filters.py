@@ -162,8 +162,16 @@ def moving_sum(b: Any, x: Any) -> Any:
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """Initial state of `lfilter` for the steady response to a constant 1.
 
+    Args:
+      b, a: the coefficients, vectors or sequences of numbers.
+
+    Returns:
+      The state ``[max(len(a), len(b)) - 1]``, for the argument ``zi`` of `lfilter`.
+
     Raises:
       ValueError: if the coefficients are not vectors, or ``a[0]`` is zero.
+
+    For another constant, multiply the state by it. It is differentiable.
 
     >>> lfilter_zi([0.5], [1.0, -0.5]).tolist()
     [0.5]
@@ -209,8 +217,15 @@ def filtfilt(
       method: only ``"pad"``; Gustafsson's method is not available.
       irlen: only for Gustafsson's method; must be None.
 
+    Returns:
+      The filtered signals, of the shape of ``x``.
+
     Raises:
       ValueError: if the signal is not longer than the extension, or an option is unknown.
+
+    >>> x = np.ones(20, np.float32)
+    >>> [round(float(v), 4) for v in filtfilt([0.5], [1.0, -0.5], x)[:3]]
+    [1.0, 1.0, 1.0]
     """
     b, a = _coefficients("filtfilt", b, a)
     if method != "pad" or irlen is not None:
@@ -278,6 +293,9 @@ def sosfilt(sos: Any, x: ArrayLike, axis: int = -1, zi: Any = None) -> Any:
 
     Raises:
       ValueError: if a shape does not match.
+
+    >>> sosfilt([[1.0, 0, 0, 1.0, -0.5, 0]], np.float32([1, 0, 0, 1])).tolist()
+    [1.0, 0.5, 0.25, 1.125]
     """
     sos = _sections("sosfilt", sos)
     x = as_operand("sosfilt", x)
@@ -317,7 +335,22 @@ def _cascade_from(sos, x, zi, *, axis):
 
 
 def sosfilt_zi(sos: Any) -> Array:
-    """Initial states ``[sections, 2]`` of `sosfilt` for the steady response to a constant 1."""
+    """Initial states of `sosfilt` for the steady response to a constant 1.
+
+    Args:
+      sos: coefficients ``[sections, 6]``: ``b`` and ``a`` of each section.
+
+    Returns:
+      The states ``[sections, 2]``, for the argument ``zi`` of `sosfilt`.
+
+    Raises:
+      ValueError: if the shape is not ``[sections, 6]``.
+
+    For another constant, multiply the states by it. It is differentiable.
+
+    >>> sosfilt_zi([[0.5, 0, 0, 1.0, -0.5, 0]]).tolist()
+    [[0.5, 0.0]]
+    """
     out: Array = _steady_sections(_sections("sosfilt_zi", sos))
     return out
 
@@ -343,10 +376,23 @@ def _section_states(sos):
 def sosfiltfilt(
     sos: Any, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
 ) -> Array:
-    """Filter forward and backward with sections of second order; see `filtfilt`.
+    """Filter forward and backward with sections of second order, without a delay of phase.
 
-    The default ``padlen`` is ``3 * (2 * sections + 1)``, less 3 for each section with a zero and a
-    pole at 0, if the coefficients are not traced.
+    Args:
+      sos: coefficients ``[sections, 6]``: ``b`` and ``a`` of each section.
+      x, axis, padtype: as in `filtfilt`.
+      padlen: the number of elements of the extension; by default ``3 * (2 * sections + 1)``, less 3
+        for each section with a zero and a pole at 0, if the coefficients are not traced.
+
+    Returns:
+      The filtered signals, of the shape of ``x``.
+
+    Raises:
+      ValueError: as `filtfilt`, and if the shape of ``sos`` is not ``[sections, 6]``.
+
+    >>> x = np.ones(20, np.float32)
+    >>> [round(float(v), 4) for v in sosfiltfilt([[0.5, 0, 0, 1.0, -0.5, 0]], x)[:3]]
+    [1.0, 1.0, 1.0]
     """
     sos = _sections("sosfiltfilt", sos)
     x = as_operand("sosfiltfilt", x)

@@ -39,6 +39,9 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
       N: the length of the transform, by default that of the axis.
       axis: the axis.
 
+    Returns:
+      The complex analytic signals, whose real part is the signal if ``N`` is its length.
+
     Raises:
       ValueError: if ``x`` is complex, or ``N`` is not positive.
 
@@ -87,6 +90,9 @@ def resample(
 
     Raises:
       ValueError: if ``num`` is not positive, or the window or domain does not match.
+
+    >>> [round(float(v), 4) for v in resample(np.float32([0, 1, 0, -1]), 8)[1:4]]
+    [0.7071, 1.0, 0.7071]
     """
     check_mode("resample", domain, ("time", "freq"), "domain")
     x, num = as_operand("resample", x), operator.index(num)
@@ -227,8 +233,14 @@ def resample_poly(
         ``"minimum"`` or ``"maximum"``.
       cval: the value for ``"constant"``, by default 0.
 
+    Returns:
+      The resampled signals; the axis has ``ceil(n * up / down)`` elements.
+
     Raises:
       ValueError: if a factor is not positive, or an option is unknown.
+
+    >>> resample_poly(np.ones(10, np.float32), 3, 2).shape
+    (15,)
     """
     name = "resample_poly"
     x = as_operand(name, x)
@@ -295,8 +307,14 @@ def savgol_filter(
         `ndimage.convolve1d`.
       cval: the value for ``"constant"``.
 
+    Returns:
+      The filtered signals, of the shape of ``x``.
+
     Raises:
       ValueError: if an argument is out of its range, or the window is longer than the signal.
+
+    >>> [round(float(v), 4) for v in savgol_filter(np.float32([0, 1, 4, 9, 16]), 5, 2)[1:]]
+    [1.0, 4.0, 9.0, 16.0]
     """
     name = "savgol_filter"
     check_mode(name, mode, ("mirror", "constant", "nearest", "interp", "wrap"))

@@ -66,8 +66,23 @@ def welch(
 
     The arguments are those of `csd`. Returns the frequencies and the real spectrum.
 
+    Args:
+      x: the signals.
+      fs, window, nperseg, noverlap, nfft, detrend: as in `csd`.
+      return_onesided, scaling, axis, average: as in `csd`.
+
+    Returns:
+      The frequencies ``[f]``, and the real spectrum, whose axis has the size ``f``.
+
     Raises:
       ValueError: as `csd`.
+
+    It is differentiable with respect to ``x``.
+
+    >>> import numpy as np
+    >>> f, power = welch(np.sin(np.arange(64, dtype=np.float32) * np.pi / 4), nperseg=32)
+    >>> float(f[int(power.argmax())])
+    0.125
     """
     return _density(
         "welch", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
@@ -75,10 +90,30 @@ def welch(
     )  # fmt: skip
 
 
+def _of_one_rank(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
+    """Two signals, of which the one of lower rank gets leading axes of size 1.
+
+    Raises:
+      ValueError: for signals of different ranks, if ``axis`` counts from the front.
+    """
+    ranks = pnp.ndim(x), pnp.ndim(y)
+    if ranks[0] == ranks[1] or 0 in ranks:
+        return x, y
+    if axis >= 0:
+        raise ValueError(
+            f"{name}: x has {ranks[0]} axes, y has {ranks[1]}, and axis={axis} counts from the "
+            "front: pass a negative axis, or signals of one rank"
+        )
+    x, y = (lax.expand_dims(pnp.asarray(v), range(max(ranks) - pnp.ndim(v))) for v in (x, y))
+    return x, y
+
+
 def _density(
     name, x, y, fs, window, nperseg, noverlap, nfft, detrend, onesided, scaling, axis, average
 ) -> tuple[Array, Array]:  # fmt: skip
     one = y is None or y is x
+    if not one:
+        x, y = _of_one_rank(name, x, y, axis)
     signals = (x,) if one else (x, y)
     position, n = spectra.check_signals(name, fs, axis, *signals)
     check_mode(name, scaling, _SCALINGS, "scaling")
@@ -102,8 +137,21 @@ def periodogram(
     """Power spectral density of the whole signal as one segment; see `welch`.
 
     Args:
+      x: the signals.
+      fs, detrend, return_onesided, scaling, axis: as in `csd`.
       window: as in `csd`; None is ``"boxcar"``.
       nfft: the length of the transform: a shorter one truncates the signal.
+
+    Returns:
+      The frequencies ``[f]``, and the real spectrum, whose axis has the size ``f``.
+
+    Raises:
+      ValueError: as `csd`.
+
+    >>> import numpy as np
+    >>> f, power = periodogram(np.sin(np.arange(64, dtype=np.float32) * np.pi / 4))
+    >>> float(f[int(power.argmax())])
+    0.125
     """
     position, n = spectra.check_signals("periodogram", fs, axis, x)
     window = "boxcar" if window is None else window
@@ -122,7 +170,26 @@ def coherence(
     """Magnitude squared coherence ``|Pxy|² / (Pxx Pyy)`` by Welch's method.
 
     The arguments are those of `csd`. Returns the frequencies and values in [0, 1].
+
+    Args:
+      x, y: the signals, whose shapes broadcast with respect to the other axes.
+      fs, window, nperseg, noverlap, nfft, detrend, axis: as in `csd`.
+
+    Returns:
+      The frequencies ``[f]``, and values in [0, 1].
+
+    Raises:
+      ValueError: as `csd`.
+
+    With one segment all values are 1, up to rounding.
+
+    >>> import numpy as np
+    >>> x = np.cos(np.arange(64, dtype=np.float32) ** 2)
+    >>> _, values = coherence(x, 2 * x, nperseg=16)
+    >>> [round(float(v), 3) for v in values[1:4]]
+    [1.0, 1.0, 1.0]
     """
+    x, y = _of_one_rank("coherence", x, y, axis)
     f, pxx = welch(x, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
     _, pyy = welch(y, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
     _, pxy = csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
@@ -150,6 +217,14 @@ def spectrogram(
     Returns:
       frequencies, times, and the spectra: the axis becomes that of frequencies, and the last axis
       is time.
+
+    Raises:
+      ValueError: if the mode or the scaling is unknown, and as `csd`.
+
+    >>> import numpy as np
+    >>> x = np.ones(64, np.float32)
+    >>> [v.shape for v in spectrogram(x, nperseg=16, noverlap=8)]
+    [(9,), (7,), (9, 7)]
     """
     position, n = spectra.check_signals("spectrogram", fs, axis, x)
     check_mode("spectrogram", mode, _MODES)

@@ -39,99 +39,298 @@ def _window(name: str, m: Any, sym: bool, *parameters: Any) -> Array:
 
 
 def boxcar(M: int, sym: bool = True) -> Array:
-    """Rectangular window: ones."""
+    """Rectangular window: ones.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in boxcar(4)]
+    [1.0, 1.0, 1.0, 1.0]
+    """
     return _window("boxcar", M, sym)
 
 
 def triang(M: int, sym: bool = True) -> Array:
-    """Triangular window, whose ends are not zero."""
+    """Triangular window, whose ends are not zero.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in triang(4)]
+    [0.25, 0.75, 0.75, 0.25]
+    """
     return _window("triang", M, sym)
 
 
 def parzen(M: int, sym: bool = True) -> Array:
-    """Parzen window: a piecewise cubic."""
+    """Parzen window: a piecewise cubic.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in parzen(5)]
+    [0.016, 0.424, 1.0, 0.424, 0.016]
+    """
     return _window("parzen", M, sym)
 
 
 def bohman(M: int, sym: bool = True) -> Array:
-    """Bohman window."""
+    """Bohman window: the convolution of two half periods of a cosine.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in bohman(5)]
+    [0.0, 0.3183, 1.0, 0.3183, 0.0]
+    """
     return _window("bohman", M, sym)
 
 
 def blackman(M: int, sym: bool = True) -> Array:
-    """Blackman window of three cosine terms."""
+    """Blackman window of three cosine terms.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in blackman(5)[1:4]]
+    [0.34, 1.0, 0.34]
+    """
     return _window("blackman", M, sym)
 
 
 def nuttall(M: int, sym: bool = True) -> Array:
-    """Nuttall window of four cosine terms."""
+    """Nuttall window of four cosine terms.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in nuttall(5)]
+    [0.0004, 0.227, 1.0, 0.227, 0.0004]
+    """
     return _window("nuttall", M, sym)
 
 
 def blackmanharris(M: int, sym: bool = True) -> Array:
-    """Blackman-Harris window of four cosine terms."""
+    """Blackman-Harris window of four cosine terms.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in blackmanharris(5)]
+    [0.0001, 0.2175, 1.0, 0.2175, 0.0001]
+    """
     return _window("blackmanharris", M, sym)
 
 
 def flattop(M: int, sym: bool = True) -> Array:
-    """Flat top window of five cosine terms, which preserves amplitudes."""
+    """Flat top window of five cosine terms, which preserves amplitudes.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in flattop(5)]
+    [-0.0004, -0.0547, 1.0, -0.0547, -0.0004]
+    """
     return _window("flattop", M, sym)
 
 
 def bartlett(M: int, sym: bool = True) -> Array:
-    """Bartlett window: a triangle with zeros at both ends."""
+    """Bartlett window: a triangle with zeros at both ends.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in bartlett(5)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
     return _window("bartlett", M, sym)
 
 
 def hann(M: int, sym: bool = True) -> Array:
     """Hann window: a raised cosine.
 
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
     >>> hann(4, sym=False).tolist()
     [0.0, 0.5, 1.0, 0.5]
+    >>> [round(float(v), 4) for v in hann(5)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     return _window("hann", M, sym)
 
 
 def barthann(M: int, sym: bool = True) -> Array:
-    """Bartlett-Hann window."""
+    """Bartlett-Hann window: the sum of a triangle and a cosine.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in barthann(5)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
     return _window("barthann", M, sym)
 
 
 def hamming(M: int, sym: bool = True) -> Array:
-    """Hamming window: ``0.54 - 0.46 cos``."""
+    """Hamming window: ``0.54 - 0.46 cos``.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in hamming(5)]
+    [0.08, 0.54, 1.0, 0.54, 0.08]
+    """
     return _window("hamming", M, sym)
 
 
 def cosine(M: int, sym: bool = True) -> Array:
-    """Half a period of a sine."""
+    """Half a period of a sine.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in cosine(4)]
+    [0.3827, 0.9239, 0.9239, 0.3827]
+    """
     return _window("cosine", M, sym)
 
 
 def lanczos(M: int, sym: bool = True) -> Array:
-    """Lanczos window: the main lobe of a sinc function."""
+    """Lanczos window: the main lobe of a sinc function.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in lanczos(5)]
+    [0.0, 0.6366, 1.0, 0.6366, 0.0]
+    """
     return _window("lanczos", M, sym)
 
 
 def general_cosine(M: int, a: Any, sym: bool = True) -> Array:
-    """Sum of cosines with coefficients ``a``, all positive at the middle."""
+    """Sum of cosines with coefficients ``a``, all positive at the middle.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      a: the coefficients, a sequence of numbers; the first is that of the constant.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in general_cosine(5, [0.5, 0.5])]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
     return _window("general_cosine", M, sym, [float(c) for c in a])
 
 
 def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
-    """Window ``alpha - (1 - alpha) cos``."""
+    """Window ``alpha - (1 - alpha) cos``.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      alpha: 0.5 for :func:`hann`, 0.54 for :func:`hamming`.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in general_hamming(5, 0.6)]
+    [0.2, 0.6, 1.0, 0.6, 0.2]
+    """
     return _window("general_hamming", M, sym, alpha)
 
 
 def kaiser(M: int, beta: float, sym: bool = True) -> Array:
-    """Kaiser window; a larger ``beta`` has lower side lobes and a wider main lobe."""
+    """Kaiser window; a larger ``beta`` has lower side lobes and a wider main lobe.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      beta: the shape; 0 gives ones.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in kaiser(4, 5.0)]
+    [0.0367, 0.7753, 0.7753, 0.0367]
+    """
     return _window("kaiser", M, sym, beta)
 
 
 def kaiser_bessel_derived(M: int, beta: float, *, sym: bool = True) -> Array:
     """Kaiser-Bessel derived window, for the modified discrete cosine transform.
 
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      beta: the shape, as in :func:`kaiser`.
+      sym: must be true.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
     Raises:
       ValueError: if ``M`` is odd or ``sym`` is false.
+
+    >>> [round(float(v), 4) for v in kaiser_bessel_derived(4, 5.0)]
+    [0.1849, 0.9828, 0.9828, 0.1849]
     """
     if not sym:
         raise ValueError("kaiser_bessel_derived: only symmetric windows exist; use sym=True")
@@ -141,20 +340,57 @@ def kaiser_bessel_derived(M: int, beta: float, *, sym: bool = True) -> Array:
 
 
 def gaussian(M: int, std: float, sym: bool = True) -> Array:
-    """Gaussian window with a standard deviation in points."""
+    """Gaussian window with a standard deviation in points.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      std: the standard deviation.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in gaussian(5, 1.0)]
+    [0.1353, 0.6065, 1.0, 0.6065, 0.1353]
+    """
     return _window("gaussian", M, sym, std)
 
 
 def general_gaussian(M: int, p: float, sig: float, sym: bool = True) -> Array:
-    """Window ``exp(-|n / sig|^(2 p) / 2)``."""
+    """Window ``exp(-|n / sig|^(2 p) / 2)``.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      p: 1 for :func:`gaussian`; 0.5 for :func:`exponential` with ``tau = 2 * sig``.
+      sig: the width in points.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in general_gaussian(5, 1.5, 1.0)]
+    [0.0183, 0.6065, 1.0, 0.6065, 0.0183]
+    """
     return _window("general_gaussian", M, sym, p, sig)
 
 
 def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool = True) -> Array:
     """Exponential window ``exp(-|n - center| / tau)``.
 
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      center: the position of the maximum, by default the middle.
+      tau: the decay in points.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
     Raises:
       ValueError: if a symmetric window has a center.
+
+    >>> [round(float(v), 4) for v in exponential(5)]
+    [0.1353, 0.3679, 1.0, 0.3679, 0.1353]
     """
     if sym and center is not None:
         raise ValueError("exponential: a symmetric window has no center; use sym=False")
@@ -162,17 +398,55 @@ def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool
 
 
 def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Array:
-    """Tukey window: ones between cosine edges, which have a fraction ``alpha`` of the points."""
+    """Tukey window: ones between cosine edges, which have a fraction ``alpha`` of the points.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      alpha: 0 gives :func:`boxcar`, 1 gives :func:`hann`.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in tukey(6, 0.5)]
+    [0.0, 0.9045, 1.0, 1.0, 0.9045, 0.0]
+    """
     return _window("tukey", M, sym, alpha)
 
 
 def chebwin(M: int, at: float, sym: bool = True) -> Array:
-    """Dolph-Chebyshev window with side lobes attenuated by ``at`` decibels."""
+    """Dolph-Chebyshev window with side lobes attenuated by ``at`` decibels.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      at: the attenuation in decibels.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in chebwin(5, 60.0)]
+    [0.1876, 0.6862, 1.0, 0.6862, 0.1876]
+    """
     return _window("chebwin", M, sym, at)
 
 
 def taylor(M: int, nbar: int = 4, sll: float = 30, norm: bool = True, sym: bool = True) -> Array:
-    """Taylor window: ``nbar`` side lobes of nearly equal height, ``sll`` decibels down."""
+    """Taylor window: ``nbar`` side lobes of nearly equal height, ``sll`` decibels down.
+
+    Args:
+      M: the number of points. Fractions raise TypeError, negative numbers ValueError.
+      nbar: the number of side lobes.
+      sll: the attenuation in decibels.
+      norm: divide by the value in the middle.
+      sym: return a symmetric window, otherwise a periodic one.
+
+    Returns:
+      A vector ``[M]`` of the default float dtype.
+
+    >>> [round(float(v), 4) for v in taylor(5)]
+    [0.3325, 0.772, 1.0, 0.772, 0.3325]
+    """
     return _window("taylor", M, sym, nbar, sll, norm)
 
 
@@ -192,6 +466,9 @@ def dpss(
 
     Raises:
       ValueError: if an argument is out of its range or ``norm`` is unknown.
+
+    >>> [round(float(v), 4) for v in dpss(4, 1.0)]
+    [0.5037, 0.9412, 0.9412, 0.5037]
     """
     m = _points("dpss", M)
     count = 1 if Kmax is None else operator.index(Kmax)
@@ -256,6 +533,9 @@ def get_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
       window: a name; a tuple of a name and the parameters; or a number, the ``beta`` of `kaiser`.
       Nx: the number of points.
       fftbins: return a periodic window.
+
+    Returns:
+      A vector ``[Nx]`` of the default float dtype.
 
     Raises:
       ValueError: if the name is unknown or needs parameters.

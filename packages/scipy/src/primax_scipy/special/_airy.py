@@ -147,7 +147,14 @@ def airye(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     ``exp(-|Re c|)`` and ``exp(-|Re c|)``. The first two are NaN for negative numbers, for which
     they are complex.
 
+    Args:
+      z: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      Four arrays of the shape of ``z``: the scaled ``Ai``, ``Ai'``, ``Bi`` and ``Bi'``.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
 
     >>> [round(float(x), 4) for x in airye(100.0)]

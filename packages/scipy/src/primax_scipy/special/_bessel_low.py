@@ -102,11 +102,22 @@ def _y1_jvp(primals, tangents):
 def j0(x: ArrayLike) -> Array:
     """Bessel function of the first kind and order 0, for real numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The function is even and tends to 0. The derivative is ``-j1(x)``.
 
     >>> round(float(j0(1.0)), 5)
     0.7652
+    >>> [round(float(v), 4) for v in j0(np.float32([0.0, -1.0, 10.0]))]
+    [1.0, 0.7652, -0.2459]
     """
     return called("j0", _j0, x)
 
@@ -115,11 +126,22 @@ def j0(x: ArrayLike) -> Array:
 def j1(x: ArrayLike) -> Array:
     """Bessel function of the first kind and order 1, for real numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The function is odd and tends to 0. The derivative is ``j0(x) - j1(x) / x``, and 1/2 at 0.
 
     >>> round(float(j1(1.0)), 5)
     0.44005
+    >>> [round(float(v), 4) for v in j1(np.float32([0.0, -1.0, 10.0]))]
+    [0.0, -0.4401, 0.0435]
     """
     return called("j1", _j1, x)
 
@@ -128,11 +150,22 @@ def j1(x: ArrayLike) -> Array:
 def y0(x: ArrayLike) -> Array:
     """Bessel function of the second kind and order 0; ``-inf`` at 0, NaN for negative numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``-y1(x)``.
 
     >>> round(float(y0(1.0)), 5)
     0.08826
+    >>> [round(float(v), 4) for v in y0(np.float32([0.0, 2.0, -1.0]))]
+    [-inf, 0.5104, nan]
     """
     return called("y0", _y0, x)
 
@@ -141,11 +174,22 @@ def y0(x: ArrayLike) -> Array:
 def y1(x: ArrayLike) -> Array:
     """Bessel function of the second kind and order 1; ``-inf`` at 0, NaN for negative numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``y0(x) - y1(x) / x``.
 
     >>> round(float(y1(1.0)), 5)
     -0.78121
+    >>> [round(float(v), 4) for v in y1(np.float32([0.0, 2.0, -1.0]))]
+    [-inf, -0.107, nan]
     """
     return called("y1", _y1, x)
 
@@ -213,11 +257,23 @@ def k0(x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and order 0; infinite at 0, NaN for negative
     numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It underflows for large ``x``;
+      :func:`k0e` does not.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``-k1(x)``.
 
     >>> round(float(k0(1.0)), 5)
     0.42102
+    >>> [round(float(v), 4) for v in k0(np.float32([0.0, 2.0, -1.0]))]
+    [inf, 0.1139, nan]
     """
     return called("k0", _k0, x)
 
@@ -227,11 +283,23 @@ def k1(x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and order 1; infinite at 0, NaN for negative
     numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It underflows for large ``x``;
+      :func:`k1e` does not.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``-k0(x) - k1(x) / x``.
 
     >>> round(float(k1(1.0)), 5)
     0.60191
+    >>> [round(float(v), 4) for v in k1(np.float32([0.0, 2.0, -1.0]))]
+    [inf, 0.1399, nan]
     """
     return called("k1", _k1, x)
 
@@ -240,8 +308,23 @@ def k1(x: ArrayLike) -> Array:
 def k0e(x: ArrayLike) -> Array:
     """``exp(x)`` times :func:`k0`, which does not underflow.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is infinite at 0, and NaN for
+      negative numbers.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the argument is complex.
+
+    The derivative is ``k0e(x) - k1e(x)``.
+
     >>> round(float(k0e(1000.0)), 5)
     0.03963
+    >>> [round(float(v), 4) for v in k0e(np.float32([0.0, 2.0, -1.0]))]
+    [inf, 0.8416, nan]
     """
     return called("k0e", _k0e, x)
 
@@ -250,7 +333,22 @@ def k0e(x: ArrayLike) -> Array:
 def k1e(x: ArrayLike) -> Array:
     """``exp(x)`` times :func:`k1`, which does not underflow.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is infinite at 0, and NaN for
+      negative numbers.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the argument is complex.
+
+    The derivative is ``k1e(x) * (1 - 1 / x) - k0e(x)``.
+
     >>> round(float(k1e(1000.0)), 5)
     0.03965
+    >>> [round(float(v), 4) for v in k1e(np.float32([0.0, 2.0, -1.0]))]
+    [inf, 1.0335, nan]
     """
     return called("k1e", _k1e, x)

@@ -159,7 +159,27 @@ jn: Final = jv
 
 @elementwise
 def jve(v: ArrayLike, z: ArrayLike) -> Array:
-    """As :func:`jv`: its factor ``exp(-|Im z|)`` is 1 for real ``z``."""
+    """Exponentially scaled Bessel function of the first kind, ``exp(-|Im z|) J_v(z)``.
+
+    The factor is 1 for real ``z``, and complex ``z`` are not supported: the results equal those of
+    :func:`jv`.
+
+    Args:
+      v: orders, real numbers of magnitude up to 1e6.
+      z: real numbers; negative ones give NaN unless ``v`` is integral.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    Derivatives are those of :func:`jv`.
+
+    >>> round(float(jve(0.5, 1.0)), 5)
+    0.6714
+    """
     return called("jve", _first_kind, v, z)
 
 
@@ -184,7 +204,27 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
 
 @elementwise
 def yve(v: ArrayLike, z: ArrayLike) -> Array:
-    """As :func:`yv`: its factor ``exp(-|Im z|)`` is 1 for real ``z``."""
+    """Exponentially scaled Bessel function of the second kind, ``exp(-|Im z|) Y_v(z)``.
+
+    The factor is 1 for real ``z``, and complex ``z`` are not supported: the results equal those of
+    :func:`yv`.
+
+    Args:
+      v: orders, real numbers of magnitude up to 1e6.
+      z: real numbers; negative ones give NaN.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    Derivatives are those of :func:`yv`.
+
+    >>> round(float(yve(0.5, 1.0)), 5)
+    -0.4311
+    """
     return called("yve", _second_kind, v, z)
 
 
@@ -210,6 +250,19 @@ def iv(v: ArrayLike, z: ArrayLike) -> Array:
 @elementwise
 def ive(v: ArrayLike, z: ArrayLike) -> Array:
     """``exp(-|z|)`` times :func:`iv`, which does not overflow.
+
+    Args:
+      v: orders, real numbers.
+      z: real numbers; negative ones give NaN unless ``v`` is integral.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``z`` is ``ive(v + 1, z) + (v / z - sign(z)) * ive(v, z)``.
 
     >>> round(float(ive(0.5, 1000.0)), 5)
     0.01262
@@ -240,6 +293,19 @@ def kv(v: ArrayLike, z: ArrayLike) -> Array:
 def kve(v: ArrayLike, z: ArrayLike) -> Array:
     """``exp(z)`` times :func:`kv`, which does not underflow.
 
+    Args:
+      v: orders, real numbers; the function is even in them.
+      z: real numbers; 0 gives infinity and negative ones NaN.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``z`` is ``(1 + v / z) * kve(v, z) - kve(v + 1, z)``.
+
     >>> round(float(kve(0.5, 1000.0)), 5)
     0.03963
     """
@@ -260,12 +326,23 @@ def _check_orders(name: str, n: Any) -> None:
 def yn(n: Any, x: ArrayLike) -> Array:
     """Bessel function of the second kind and integral order.
 
+    Args:
+      n: orders, integers.
+      x: real numbers; 0 gives ``-inf`` and negative ones NaN.
+
+    Returns:
+      An array of the common shape.
+
     Raises:
-      TypeError: if ``n`` does not have integers.
-      ValueError: if ``x`` is complex.
+      TypeError: if ``n`` does not have integers, or an argument is not an array or a number.
+      ValueError: if ``x`` is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``x`` is ``(yn(n - 1, x) - yn(n + 1, x)) / 2``.
 
     >>> round(float(yn(1, 1.0)), 5)
     -0.78121
+    >>> [round(float(v), 4) for v in yn(np.int32([0, 1, 2]), 2.0)]
+    [0.5104, -0.107, -0.6174]
     """
     check_arrays("yn", n, x)
     _check_orders("yn", n)
@@ -276,12 +353,23 @@ def yn(n: Any, x: ArrayLike) -> Array:
 def kn(n: Any, x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and integral order.
 
+    Args:
+      n: orders, integers; the function is even in them.
+      x: real numbers; 0 gives infinity and negative ones NaN.
+
+    Returns:
+      An array of the common shape.
+
     Raises:
-      TypeError: if ``n`` does not have integers.
-      ValueError: if ``x`` is complex.
+      TypeError: if ``n`` does not have integers, or an argument is not an array or a number.
+      ValueError: if ``x`` is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``x`` is ``-(kn(n - 1, x) + kn(n + 1, x)) / 2``.
 
     >>> round(float(kn(1, 1.0)), 5)
     0.60191
+    >>> [round(float(v), 4) for v in kn(np.int32([0, 1, 2]), 2.0)]
+    [0.1139, 0.1399, 0.2538]
     """
     check_arrays("kn", n, x)
     _check_orders("kn", n)

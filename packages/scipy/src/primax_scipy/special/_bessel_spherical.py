@@ -105,10 +105,24 @@ def spherical_jn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
 def spherical_yn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the second kind, ``sqrt(π / 2z) Y_(n+1/2)(z)``.
 
-    Arguments and errors are those of :func:`spherical_jn`.
+    Args:
+      n: degrees, nonnegative integers; negative ones give NaN.
+      z: real numbers.
+      derivative: return the derivative with respect to ``z``.
+
+    Returns:
+      An array of the common shape of ``n`` and ``z``.
+
+    Raises:
+      TypeError: if ``n`` does not have integers.
+      ValueError: if ``z`` is complex.
+
+    It is differentiable to any order with respect to ``z``.
 
     >>> round(float(spherical_yn(0, 2.0)), 5)
     0.20807
+    >>> round(float(spherical_yn(0, 2.0, derivative=True)), 5)
+    0.35061
     """
     return _checked("y", n, z, derivative)
 
@@ -116,21 +130,48 @@ def spherical_yn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
 def spherical_in(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the first kind, ``sqrt(π / 2z) I_(n+1/2)(z)``.
 
-    Arguments and errors are those of :func:`spherical_jn`.
+    Args:
+      n: degrees, nonnegative integers; negative ones give NaN.
+      z: real numbers.
+      derivative: return the derivative with respect to ``z``.
+
+    Returns:
+      An array of the common shape of ``n`` and ``z``.
+
+    Raises:
+      TypeError: if ``n`` does not have integers.
+      ValueError: if ``z`` is complex.
+
+    It is differentiable to any order with respect to ``z``.
 
     >>> round(float(spherical_in(0, 2.0)), 5)
     1.81343
+    >>> round(float(spherical_in(0, 2.0, derivative=True)), 5)
+    0.97438
     """
     return _checked("i", n, z, derivative)
 
 
 def spherical_kn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
-    """Modified spherical Bessel function of the second kind, ``sqrt(π / 2z) K_(n+1/2)(z)``; NaN
-    for negative ``z``.
+    """Modified spherical Bessel function of the second kind, ``sqrt(π / 2z) K_(n+1/2)(z)``.
 
-    Arguments and errors are those of :func:`spherical_jn`.
+    Args:
+      n: degrees, nonnegative integers; negative ones give NaN.
+      z: real numbers; negative ones give NaN.
+      derivative: return the derivative with respect to ``z``.
+
+    Returns:
+      An array of the common shape of ``n`` and ``z``.
+
+    Raises:
+      TypeError: if ``n`` does not have integers.
+      ValueError: if ``z`` is complex.
+
+    It is differentiable to any order with respect to ``z``.
 
     >>> round(float(spherical_kn(0, 2.0)), 5)
     0.10629
+    >>> round(float(spherical_kn(0, 2.0, derivative=True)), 5)
+    -0.15944
     """
     return _checked("k", n, z, derivative)

@@ -38,6 +38,9 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
       N, k: real numbers; the result is 0 unless ``0 <= k <= N``.
       exact: return a Python integer for two Python integers.
 
+    Returns:
+      An array of the common shape of ``N`` and ``k``, or a Python integer with ``exact``.
+
     Raises:
       TypeError: if ``exact`` is set and an argument is not a Python integer.
 

@@ -77,11 +77,19 @@ def ellipkm1(p: ArrayLike) -> Array:
     Args:
       p: real numbers; 0 gives infinity, negative ones NaN.
 
+    Returns:
+      An array of the shape of ``p``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The values agree with ``ellipk(1 - p)``, where the subtraction rounds small ``p`` to 0.
 
     >>> round(float(ellipkm1(1e-30)), 4)
     35.9251
+    >>> round(float(ellipkm1(0.5)), 4)
+    1.8541
     """
     return called("ellipkm1", _complete_first, p)
 

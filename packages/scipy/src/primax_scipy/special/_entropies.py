@@ -40,8 +40,24 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(y)``; 0 if ``x`` is 0 and ``y`` is not NaN, with the derivative 0 with respect to
     ``y``.
 
+    Args:
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
+      y: the argument of the logarithm, as ``x``; the shapes broadcast.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the shapes do not broadcast.
+
+    The derivatives are ``log(y)`` and ``x / y``.
+
     >>> float(xlogy(0.0, 0.0))
     0.0
+    >>> round(float(xlogy(2.0, 3.0)), 4)
+    2.1972
     """
     return _x_log_y(*_same_shape(*promoted_floats("xlogy", x, y)))
 
@@ -62,8 +78,26 @@ def _x_log1p_y_jvp(primals, tangents):
 
 @elementwise
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(1 + y)``; 0 if ``x`` is 0 and ``y`` is not NaN, with the derivative 0 with respect
-    to ``y``."""
+    """Product ``x log(1 + y)``, accurate for small ``y``; 0 if ``x`` is 0 and ``y`` is not NaN,
+    with the derivative 0 with respect to ``y``.
+
+    Args:
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
+      y: the argument of the logarithm less 1, as ``x``; the shapes broadcast.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the shapes do not broadcast.
+
+    The derivatives are ``log1p(y)`` and ``x / (1 + y)``.
+
+    >>> float(xlog1py(0.0, -1.0)), round(float(xlog1py(2.0, 0.5)), 4)
+    (0.0, 0.8109)
+    """
     return _x_log1p_y(*_same_shape(*promoted_floats("xlog1py", x, y)))
 
 
@@ -82,11 +116,21 @@ def _entropy_jvp(primals, tangents):
 def entr(x: ArrayLike) -> Array:
     """``-x log(x)``; 0 at 0 and ``-inf`` for negative numbers.
 
-    Raises:
-      ValueError: if an argument is complex.
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
 
-    >>> float(entr(1.0)) == 0.0
-    True
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the argument is complex.
+
+    The derivative is ``-log(x) - 1``. The sum over the probabilities of a distribution is its
+    entropy in nats.
+
+    >>> [round(float(v), 4) for v in entr(np.float32([0.5, 0.25, -1.0]))]
+    [0.3466, 0.3466, -inf]
     """
     (x,) = matched("entr", x)
     return _entropy(x)
@@ -129,8 +173,21 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     Derivatives are 0 if the result is 0 by this definition, or infinite.
 
+    Args:
+      p, q: real numbers whose shapes broadcast; integers are converted to the default float type.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The sum over two distributions is their relative entropy (Kullback-Leibler divergence) in nats.
+    The derivatives are otherwise ``log(p / q) + 1`` and ``-p / q``.
+
+    >>> [round(float(rel_entr(p, q)), 4) for p, q in ((0.5, 0.25), (0.0, 0.5), (0.5, 0.0))]
+    [0.3466, 0.0, inf]
     """
     return _divergence("rel_entr", p, q, False)
 
@@ -140,8 +197,21 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q) - p + q``; ``q`` if ``p`` is 0, infinite if an argument is negative or only
     ``q`` is 0.
 
+    Args:
+      p, q: real numbers whose shapes broadcast; integers are converted to the default float type.
+
+    Returns:
+      An array of the common shape and the promoted dtype. It is not negative, and 0 only for equal
+      arguments.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivatives are ``log(p / q)`` and ``1 - p / q``.
+
+    >>> [round(float(kl_div(p, q)), 4) for p, q in ((0.5, 0.25), (0.0, 0.5), (0.5, 0.0))]
+    [0.0966, 0.5, inf]
     """
     return _divergence("kl_div", p, q, True)
 
@@ -167,7 +237,24 @@ def _log_odds_jvp(primals, tangents):
 
 @elementwise
 def logit(x: ArrayLike) -> Array:
-    """``log(x / (1 - x))``, the inverse of :func:`expit`."""
+    """Logarithm of the odds, ``log(x / (1 - x))``, the inverse of :func:`expit`.
+
+    Args:
+      x: probabilities, real or complex numbers, an array or a number; integers are converted to the
+        default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. Real numbers outside [0, 1] give
+      NaN.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+
+    The derivative is ``1 / (x * (1 - x))``, infinite at 0 and 1.
+
+    >>> [round(float(v), 4) for v in logit(np.float32([0.0, 0.25, 0.5, 1.0, 2.0]))]
+    [-inf, -1.0986, 0.0, inf, nan]
+    """
     return _log_odds(as_inexact(x))
 
 
@@ -175,8 +262,22 @@ def logit(x: ArrayLike) -> Array:
 def expit(x: ArrayLike) -> Array:
     """Logistic function, ``1 / (1 + exp(-x))``.
 
+    Args:
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. Real results are in [0, 1].
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+
+    The inverse is :func:`logit`. The derivative is ``expit(x) * expit(-x)``.
+
     >>> float(expit(0.0))
     0.5
+    >>> [round(float(v), 4) for v in expit(np.float32([-2.0, 2.0, 100.0]))]
+    [0.1192, 0.8808, 1.0]
     """
     x = as_inexact(x)
     return lax.logistic(x) if is_complex(x) else logistic(x)
@@ -198,13 +299,51 @@ def _power_less_1(log: Any, power: Any) -> Any:
 
 @elementwise
 def boxcox(x: ArrayLike, lmbda: Any) -> Array:
-    """Box-Cox transformation, ``(x^lmbda - 1) / lmbda``; the logarithm for ``lmbda`` 0."""
+    """Box-Cox transformation, ``(x^lmbda - 1) / lmbda``; the logarithm for ``lmbda`` 0.
+
+    Args:
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type. Negative real ones give NaN.
+      lmbda: the exponents, as ``x``; the shapes broadcast.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the shapes do not broadcast.
+
+    The result and its derivatives are accurate for small ``lmbda``. The inverse is
+    :func:`inv_boxcox`.
+
+    >>> round(float(boxcox(4.0, 0.5)), 4), round(float(boxcox(4.0, 0.0)), 4)
+    (2.0, 1.3863)
+    """
     x, power = _same_shape(*promoted_floats("boxcox", x, lmbda))
     return _power_less_1(lax.log(x), power)
 
 
 @elementwise
 def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
-    """:func:`boxcox` of ``1 + x``, accurate for small ``x``."""
+    """Box-Cox transformation of ``1 + x``, accurate for small ``x``; see :func:`boxcox`.
+
+    Args:
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type. Real ones below -1 give NaN.
+      lmbda: the exponents, as ``x``; the shapes broadcast.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if the shapes do not broadcast.
+
+    The inverse is :func:`inv_boxcox1p`. The derivative with respect to ``x`` is ``(1 + x)**(lmbda -
+    1)``.
+
+    >>> round(float(boxcox1p(3.0, 0.5)), 4), round(float(boxcox1p(3.0, 0.0)), 4)
+    (2.0, 1.3863)
+    """
     x, power = _same_shape(*promoted_floats("boxcox1p", x, lmbda))
     return _power_less_1(lax.log1p(x), power)

@@ -48,8 +48,19 @@ from ._tables import DAWSON_FAR, DAWSON_NEAR, ERFCX, ERFINV_DOUBLE, ERFINV_SINGL
 def erf(x: ArrayLike) -> Array:
     """Error function, ``2/sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is between -1 and 1.
+
     Raises:
-      TypeError: if the argument is complex.
+      TypeError: if the argument is complex, or not an array or a number. Lists are not converted.
+
+    The derivative is ``2 / sqrt(pi) * exp(-x**2)``.
+
+    >>> [round(float(v), 4) for v in erf(np.float32([0.0, 0.5, -1.0]))]
+    [0.0, 0.5205, -0.8427]
     """
     return lax.erf(as_inexact(x))
 
@@ -58,8 +69,19 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike) -> Array:
     """Complementary error function, ``1 - erf(x)``, accurate for large ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is between 0 and 2.
+
     Raises:
-      TypeError: if the argument is complex.
+      TypeError: if the argument is complex, or not an array or a number. Lists are not converted.
+
+    The derivative is ``-2 / sqrt(pi) * exp(-x**2)``. If the result underflows, use :func:`erfcx`.
+
+    >>> [round(float(v), 4) for v in erfc(np.float32([0.0, 0.5, -1.0]))]
+    [1.0, 0.4795, 1.8427]
     """
     return lax.erfc(as_inexact(x))
 
@@ -68,8 +90,19 @@ def erfc(x: ArrayLike) -> Array:
 def erfinv(x: ArrayLike) -> Array:
     """Inverse error function; NaN outside [-1, 1].
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is infinite at -1 and 1.
+
     Raises:
-      TypeError: if the argument is complex.
+      TypeError: if the argument is complex, or not an array or a number. Lists are not converted.
+
+    The derivative is ``sqrt(pi) / 2 * exp(erfinv(x)**2)``.
+
+    >>> [round(float(v), 4) for v in erfinv(np.float32([0.0, 0.5, -1.0, 2.0]))]
+    [0.0, 0.4769, -inf, nan]
     """
     x = as_inexact(x)
     aval = typeof(x)
@@ -141,6 +174,18 @@ def erfcx(x: ArrayLike) -> Array:
     For complex numbers it is ``wofz(1j * x)``. For real numbers it overflows below about -9.4
     (``float32``) or -26.6 (``float64``).
 
+    Args:
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+
+    The derivative is ``2 * x * erfcx(x) - 2 / sqrt(pi)``.
+
     >>> round(float(erfcx(100.0)), 6)
     0.005642
     """
@@ -173,8 +218,17 @@ def _dawson(x: Any) -> Any:
 def dawsn(x: ArrayLike) -> Array:
     """Dawson integral, ``exp(-x²)`` times the integral of ``exp(t²)`` from 0 to ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The function is odd. The derivative is ``1 - 2 * x * dawsn(x)``.
 
     >>> round(float(dawsn(1.0)), 5)
     0.53808
@@ -188,6 +242,18 @@ def wofz(z: ArrayLike) -> Array:
 
     The algorithm is that of Al Azah and Chandler-Wilde, SIAM J. Numer. Anal. 59 (2021): a
     trapezoidal or midpoint rule, corrected by the residue of the nearby pole.
+
+    Args:
+      z: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
+
+    Returns:
+      A complex array of the shape of ``z``.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+
+    The derivative is ``2j / sqrt(pi) - 2 * z * wofz(z)``.
 
     >>> complex(wofz(0.0))
     (1+0j)
@@ -235,11 +301,22 @@ def _lower_tail_jvp(primals, tangents):
 def ndtr(x: ArrayLike) -> Array:
     """CDF of the standard normal distribution, accurate in the lower tail.
 
+    Args:
+      x: an array or a number of dtype ``float32`` or ``float64``.
+
+    Returns:
+      An array of the shape of ``x``, between 0 and 1.
+
     Raises:
-      TypeError: if the dtype is neither ``float32`` nor ``float64``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``, or the argument is not an
+        array or a number.
+
+    The derivative is the density, ``exp(-x**2 / 2) / sqrt(2 * pi)``. The inverse is :func:`ndtri`.
 
     >>> float(ndtr(0.0))
     0.5
+    >>> [round(float(v), 4) for v in ndtr(np.float32([-1.0, 1.0, 100.0]))]
+    [0.1587, 0.8413, 1.0]
     """
     check_arrays("ndtr", x)
     single_or_double("ndtr", x)
@@ -342,8 +419,17 @@ def _complement_inverse_jvp(primals, tangents):
 def erfcinv(y: ArrayLike) -> Array:
     """Inverse complementary error function; NaN outside [0, 2].
 
+    Args:
+      y: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``y``. It is infinite at 0 and ``-inf`` at 2.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``-sqrt(pi) / 2 * exp(erfcinv(y)**2)``.
 
     >>> round(float(erfcinv(1e-20)), 3)
     6.602
@@ -370,8 +456,17 @@ def ndtri(p: ArrayLike) -> Array:
     """Quantile function of the standard normal distribution, the inverse of :func:`ndtr`; NaN
     outside [0, 1].
 
+    Args:
+      p: probabilities, an array or a number of dtype ``float32`` or ``float64``.
+
+    Returns:
+      An array of the shape of ``p``. It is ``-inf`` at 0 and infinite at 1.
+
     Raises:
-      TypeError: if the dtype is neither ``float32`` nor ``float64``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``, or the argument is not an
+        array or a number.
+
+    The derivative is the reciprocal of the density at the result.
 
     >>> float(ndtri(0.5)), round(float(ndtri(1e-30)), 3)
     (0.0, -11.464)

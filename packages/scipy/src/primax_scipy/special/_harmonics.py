@@ -132,7 +132,14 @@ MOST_BERNOULLI: Final = 10_000_000
 def bernoulli(n: int) -> Array:
     """Bernoulli numbers ``B_0`` to ``B_n``, with ``B_1 = -1/2``, correctly rounded.
 
+    Args:
+      n: the last index, a Python integer from 0 to 10,000,000.
+
+    Returns:
+      A vector ``[n + 1]`` of the default float dtype. Numbers beyond its range are infinite.
+
     Raises:
+      TypeError: if ``n`` is not an integer, or traced.
       ValueError: if ``n`` is negative or larger than 10,000,000.
 
     >>> [round(float(b), 4) for b in bernoulli(4)]

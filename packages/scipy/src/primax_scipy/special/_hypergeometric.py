@@ -124,8 +124,18 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     It is accurate for ``a`` and ``b`` of moderate size; large parameters of opposite signs cause
     cancellation in the sum. It is infinite if ``b`` is 0 or a negative integer.
 
+    Args:
+      a, b, x: real numbers whose shapes broadcast; integers are converted to the default float
+        type.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``x`` is ``a / b * hyp1f1(a + 1, b + 1, x)``.
 
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
@@ -226,8 +236,18 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     parameters of moderate size; precision is lost if ``c - a - b`` is close to an integer and
     ``x`` close to 1.
 
+    Args:
+      a, b, c, x: real numbers whose shapes broadcast; integers are converted to the default float
+        type.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``x`` is ``a * b / c * hyp2f1(a + 1, b + 1, c + 1, x)``.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863

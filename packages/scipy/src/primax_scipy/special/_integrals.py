@@ -98,8 +98,20 @@ def expi(x: ArrayLike) -> Array:
     """Exponential integral ``Ei``: the principal value of the integral of ``exp(t) / t`` up to
     ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is ``-inf`` at 0.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``exp(x) / x``.
+
+    >>> [round(float(v), 4) for v in expi(np.float32([1.0, -1.0, 0.0]))]
+    [1.8951, -0.2194, -inf]
     """
     return widened(_exponential_integral)(strong(*floats("expi", x)))
 
@@ -113,8 +125,17 @@ def exp1(x: ArrayLike) -> Array:
     """Exponential integral ``E1``: the integral of ``exp(-t) / t`` from ``x`` to infinity. NaN for
     negative numbers.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is infinite at 0.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``-exp(-x) / x``.
 
     >>> round(float(exp1(1.0)), 5)
     0.21938
@@ -179,14 +200,26 @@ def _general_exponential_integral_jvp(primals, tangents):
 
 @elementwise
 def expn(n: Any, x: ArrayLike) -> Array:
-    """Generalized exponential integrals ``En``: the integral of ``exp(-x t) / t^n`` from 1 to
+    """Generalized exponential integral ``En``: the integral of ``exp(-x t) / t^n`` from 1 to
     infinity.
 
     Args:
       n: nonnegative integral numbers; the derivative with respect to them is 0.
       x: nonnegative real numbers.
 
+    Returns:
+      An array of the common shape and the promoted dtype.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
     Other arguments give NaN.
+
+    The derivative with respect to ``x`` is ``-expn(n - 1, x)``.
+
+    >>> round(float(expn(2, 1.0)), 4), round(float(expn(2, 0.0)), 4)
+    (0.1485, 1.0)
     """
     n, x = map(strong, matched("expn", n, x))
     wide = [at_least_single(v) for v in (n, x)]
@@ -232,8 +265,20 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Sine and cosine integrals of real numbers: the integral of ``sin(t) / t`` from 0 to ``x``,
     and that of ``cos(t) / t`` from infinity to the absolute value of ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      Two arrays of the shape of ``x``: the sine integral, and the cosine integral.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivatives are ``sin(x) / x`` and ``cos(x) / x``. The cosine integral is ``-inf`` at 0.
+
+    >>> [round(float(v), 4) for v in sici(1.0)]
+    [0.9461, 0.3374]
     """
     return widened(_sine_cosine)(strong(*floats("sici", x)))
 
@@ -284,8 +329,20 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Fresnel integrals of real numbers: those of ``sin(π t² / 2)`` and ``cos(π t² / 2)`` from 0
     to ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      Two arrays of the shape of ``x``: the integral of the sine, and that of the cosine. Both are
+      odd functions that tend to 1/2.
+
     Raises:
       NotImplementedError: if the argument is complex.
+
+    The derivatives are ``sin(pi * x**2 / 2)`` and ``cos(pi * x**2 / 2)``.
+
+    >>> [round(float(v), 4) for v in fresnel(1.0)]
+    [0.4383, 0.7799]
     """
     x = strong(x)
     if typeof(x).dtype.kind == "c":
@@ -329,8 +386,20 @@ def spence(x: ArrayLike) -> Array:
     """Spence function, the dilogarithm of ``1 - x``: minus the integral of ``log(t) / (t - 1)``
     from 1 to ``x``. NaN for negative numbers.
 
+    Args:
+      x: an array or a number of dtype ``float32`` or ``float64``.
+
+    Returns:
+      An array of the shape of ``x``. It is 0 at 1, and π²/6 at 0.
+
     Raises:
-      TypeError: if the dtype is neither ``float32`` nor ``float64``.
+      TypeError: if the dtype is neither ``float32`` nor ``float64``, or the argument is not an
+        array or a number.
+
+    The derivative is ``-log(x) / (x - 1)``.
+
+    >>> [round(float(v), 4) for v in spence(np.float32([0.0, 1.0, 2.0]))]
+    [1.6449, 0.0, -0.8225]
     """
     single_or_double("spence", x)
     return _spence(strong(x))
@@ -381,6 +450,18 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
     It is the integral of ``exp(-h² (1 + t²) / 2) / (1 + t²)`` from 0 to ``a``, divided by ``2π``,
     by Gauss-Legendre quadrature.
+
+    Args:
+      h, a: real numbers whose shapes broadcast; integers are converted to the default float type.
+
+    Returns:
+      An array of the common shape and the promoted dtype. It is even in ``h``, and odd in ``a``.
+
+    Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``a`` is ``exp(-h**2 * (1 + a**2) / 2) / (2 * pi * (1 + a**2))``.
 
     >>> round(float(owens_t(0.0, 1.0)), 6)
     0.125

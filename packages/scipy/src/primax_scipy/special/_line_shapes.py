@@ -97,8 +97,17 @@ def shichi(x: ArrayLike) -> tuple[Array, Array]:
     The first is the integral of ``sinh(t) / t`` from 0 to ``x``; the second is
     ``log(|x|)`` plus Euler's constant plus the integral of ``(cosh(t) - 1) / t``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      Two arrays of the shape of ``x``: the sine integral, which is odd, and the cosine integral.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivatives are ``sinh(x) / x`` and ``cosh(x) / x``.
 
     >>> [round(float(v), 5) for v in shichi(1.0)]
     [1.05725, 0.83787]

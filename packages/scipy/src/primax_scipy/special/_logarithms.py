@@ -88,7 +88,18 @@ def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Arra
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
-    """Logarithm of :func:`softmax`, accurate for small probabilities; arguments are the same.
+    """Logarithm of :func:`softmax`, accurate for small probabilities.
+
+    Args:
+      x: an array; integers become floats.
+      axis: the axis or axes to sum over; all by default.
+
+    Returns:
+      An array of the shape of ``x``. The exponentials sum to 1 along the axes.
+
+    Raises:
+      ValueError: if an axis does not exist.
+      TypeError: if the argument is boolean, or not an array.
 
     >>> import numpy as np
     >>> log_softmax(np.array([-1000.0, 0.0])).tolist()

@@ -182,6 +182,17 @@ def roots_chebyt(n: int, mu: bool = False) -> tuple[Array, ...]:
 
     Arguments and results are those of :func:`roots_legendre`.
 
+    Args:
+      n: the number of nodes, a positive Python integer.
+      mu: also return the sum of the weights.
+
+    Returns:
+      Nodes ``[n]`` in ascending order, weights ``[n]``, and the sum with ``mu``.
+
+    Raises:
+      TypeError: if ``n`` is traced, or not an integer.
+      ValueError: if ``n`` is not positive.
+
     >>> [round(float(v), 4) for v in roots_chebyt(2)[0]]
     [-0.7071, 0.7071]
     """
@@ -194,6 +205,17 @@ def roots_chebyu(n: int, mu: bool = False) -> tuple[Array, ...]:
     """Nodes and weights of Gauss-Chebyshev quadrature, with the weight ``sqrt(1 - x²)``.
 
     Arguments and results are those of :func:`roots_legendre`.
+
+    Args:
+      n: the number of nodes, a positive Python integer.
+      mu: also return the sum of the weights.
+
+    Returns:
+      Nodes ``[n]`` in ascending order, weights ``[n]``, and the sum with ``mu``.
+
+    Raises:
+      TypeError: if ``n`` is traced, or not an integer.
+      ValueError: if ``n`` is not positive.
 
     >>> [round(float(v), 4) for v in roots_chebyu(2)[0]]
     [-0.5, 0.5]
@@ -208,6 +230,17 @@ def roots_laguerre(n: int, mu: bool = False) -> tuple[Array, ...]:
     """Nodes and weights of Gauss-Laguerre quadrature, with the weight ``exp(-x)`` from 0 on.
 
     Arguments and results are those of :func:`roots_legendre`.
+
+    Args:
+      n: the number of nodes, a positive Python integer.
+      mu: also return the sum of the weights.
+
+    Returns:
+      Nodes ``[n]`` in ascending order, weights ``[n]``, and the sum with ``mu``.
+
+    Raises:
+      TypeError: if ``n`` is traced, or not an integer.
+      ValueError: if ``n`` is not positive.
 
     >>> [round(float(v), 4) for v in roots_laguerre(2)[0]]
     [0.5858, 3.4142]
@@ -246,6 +279,17 @@ def roots_hermite(n: int, mu: bool = False) -> tuple[Array, ...]:
 
     Arguments and results are those of :func:`roots_legendre`.
 
+    Args:
+      n: the number of nodes, a positive Python integer.
+      mu: also return the sum of the weights.
+
+    Returns:
+      Nodes ``[n]`` in ascending order, weights ``[n]``, and the sum with ``mu``.
+
+    Raises:
+      TypeError: if ``n`` is traced, or not an integer.
+      ValueError: if ``n`` is not positive.
+
     >>> [round(float(v), 4) for v in roots_hermite(2)[0]]
     [-0.7071, 0.7071]
     """
@@ -259,6 +303,17 @@ def roots_hermitenorm(n: int, mu: bool = False) -> tuple[Array, ...]:
     """Nodes and weights of Gauss-Hermite quadrature, with the weight ``exp(-x² / 2)``.
 
     Arguments and results are those of :func:`roots_legendre`.
+
+    Args:
+      n: the number of nodes, a positive Python integer.
+      mu: also return the sum of the weights.
+
+    Returns:
+      Nodes ``[n]`` in ascending order, weights ``[n]``, and the sum with ``mu``.
+
+    Raises:
+      TypeError: if ``n`` is traced, or not an integer.
+      ValueError: if ``n`` is not positive.
 
     >>> [round(float(v), 4) for v in roots_hermitenorm(2)[0]]
     [-1.0, 1.0]

@@ -34,8 +34,15 @@ def huber(delta: Any, r: Any) -> Array:
       delta: real numbers; negative ones give infinity.
       r: residuals, real numbers.
 
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``r`` is ``r`` clipped to the interval from ``-delta`` to
+    ``delta``.
 
     >>> huber(1.0, 3.0).tolist()
     2.5
@@ -64,8 +71,14 @@ def pseudo_huber(delta: Any, r: Any) -> Array:
       delta: real numbers; 0 gives 0 and negative ones give infinity.
       r: residuals, real numbers.
 
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
+
+    The derivative with respect to ``r`` is ``r / sqrt(1 + (r / delta)**2)``.
 
     >>> round(float(pseudo_huber(1.0, 2.0)), 4)
     1.2361
@@ -112,11 +125,20 @@ def exprel(x: ArrayLike) -> Array:
 
     Derivatives of any order are accurate near 0 too.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
 
     >>> exprel(0.0).tolist()
     1.0
+    >>> [round(float(v), 4) for v in exprel(np.float32([-1.0, 0.0, 1.0]))]
+    [0.6321, 1.0, 1.7183]
     """
     return called("exprel", lambda x: _relative_exp(x, 0), x)
 
@@ -158,8 +180,17 @@ def inv_boxcox(y: ArrayLike, lmbda: Any) -> Array:
 
     NaN where ``1 + lmbda y`` is negative. Derivatives are accurate for small ``lmbda`` too.
 
+    Args:
+      y: the transformed numbers, real numbers, an array or a number; integers are converted to the
+        default float type.
+      lmbda: the exponents, real numbers whose shape broadcasts with that of ``y``.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
 
     >>> round(float(inv_boxcox(1.5, 2.0)), 4)
     2.0
@@ -171,8 +202,17 @@ def inv_boxcox(y: ArrayLike, lmbda: Any) -> Array:
 def inv_boxcox1p(y: ArrayLike, lmbda: Any) -> Array:
     """Inverse of :func:`boxcox1p`: ``inv_boxcox(y, lmbda) - 1``, accurate for small ``y``.
 
+    Args:
+      y: the transformed numbers, real numbers, an array or a number; integers are converted to the
+        default float type.
+      lmbda: the exponents, real numbers whose shape broadcasts with that of ``y``.
+
+    Returns:
+      An array of the common shape and the promoted dtype.
+
     Raises:
-      ValueError: if an argument is complex.
+      TypeError: if an argument is not an array or a number. Lists are not converted.
+      ValueError: if an argument is complex, or the shapes do not broadcast.
 
     >>> round(float(inv_boxcox1p(1.5, 2.0)), 4)
     1.0
@@ -193,8 +233,17 @@ def _cosine_less_one(x: Any) -> Any:
 def cosm1(x: ArrayLike) -> Array:
     """``cos(x) - 1`` without loss of digits for small ``x``.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is between -2 and 0.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``-sin(x)``.
 
     >>> round(float(cosm1(1e-3)), 10)
     -5e-07
@@ -218,8 +267,17 @@ def _log_logistic_jvp(primals, tangents):
 def log_expit(x: ArrayLike) -> Array:
     """Logarithm of the logistic function, accurate in both tails.
 
+    Args:
+      x: real numbers, an array or a number; integers are converted to the default float type.
+
+    Returns:
+      An array of the shape of ``x``, and of its dtype for floats. It is not positive.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
+
+    The derivative is ``expit(-x)``.
 
     >>> round(float(log_expit(-1000.0)), 4), round(float(log_expit(0.0)), 4)
     (-1000.0, -0.6931)
@@ -268,7 +326,15 @@ def ndtri_exp(y: ArrayLike) -> Array:
 
     It is accurate where ``exp(y)`` underflows or rounds to 1. NaN for positive numbers.
 
+    Args:
+      y: logarithms of probabilities, real numbers, an array or a number; integers are converted to
+        the default float type.
+
+    Returns:
+      An array of the shape of ``y``. It is ``-inf`` at ``-inf``, and infinite at 0.
+
     Raises:
+      TypeError: if an argument is not an array or a number. Lists are not converted.
       ValueError: if the argument is complex.
 
     >>> round(float(ndtri_exp(-1000.0)), 4)

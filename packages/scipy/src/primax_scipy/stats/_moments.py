@@ -175,6 +175,33 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     return pnp.reshape(_zscore(x, axis=place, ddof=ddof), shape)
 
 
+def zmap(scores: ArrayLike, compare: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
+    """Elements less the mean of other data, divided by the standard deviation of these.
+
+    Args:
+      scores: real numbers.
+      compare: data with a mean and a deviation; its shape without the axis broadcasts against that
+        of ``scores``.
+      axis: the axis of means and deviations, or ``None`` for those of all elements.
+      ddof: the number that is subtracted from that of elements in the variance.
+
+    Returns:
+      Floats; NaN if elements of ``compare`` are equal.
+
+    >>> import numpy as np
+    >>> print(zmap(np.float32([5, 2]), np.float32([1, 3])))
+    [3. 0.]
+    """
+    check_arrays("zmap", scores, compare)
+    x, data = floats("zmap", pnp.asarray(scores), pnp.asarray(compare))
+    place = None if axis is None else one_axis(axis, data.ndim)
+    mean = pnp.mean(data, place, keepdims=True)
+    deviation = pnp.std(data, place, ddof=ddof, keepdims=True)
+    if place is None:
+        mean, deviation = (pnp.reshape(v, (1,) * x.ndim) for v in (mean, deviation))
+    return (x - mean) / deviation
+
+
 class DescribeResult(NamedTuple):
     """Result of :func:`describe`."""
 

@@ -24,7 +24,7 @@ class ModeResult(NamedTuple):
     count: Array
 
 
-def _runs(ordered: Any) -> tuple[Any, Any, Any]:
+def runs(ordered: Any) -> tuple[Any, Any, Any]:
     """Of sorted values along the last axis: whether a run of equal ones begins, and the positions
     of its first and last element."""
     n = ordered.shape[-1]
@@ -42,7 +42,7 @@ def _runs(ordered: Any) -> tuple[Any, Any, Any]:
 def _mode(a, *, axis, keepdims):
     moved = pnp.moveaxis(a, axis, -1)
     ordered = pnp.sort(moved, -1)
-    _, start, stop = _runs(ordered)
+    _, start, stop = runs(ordered)
     counts = stop - start + 1
     best = pnp.argmax(counts, -1, keepdims=True)
     value = pnp.take_along_axis(ordered, best, -1)
@@ -100,7 +100,7 @@ def _rankdata(a, *, method, axis):
     if method == "ordinal":
         ranks = place + 1
     else:
-        begins, start, stop = _runs(pnp.take_along_axis(x, order, -1))
+        begins, start, stop = runs(pnp.take_along_axis(x, order, -1))
         if method == "average":
             ranks = 0.5 * lax.convert_element_type(start + stop + 2, floating)
         elif method == "dense":
