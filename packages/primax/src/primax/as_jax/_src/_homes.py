@@ -157,6 +157,6 @@ def lookup(
 
 
 def _is_own_module(value: Any, name: str) -> bool:
-    """Whether it is a private module of a wheel, which has nothing in common with the name's
-    meaning in the reference but the name."""
+    """Return True for a private module of a wheel, which only shares its name with a module of the
+    reference."""
     return isinstance(value, ModuleType) and name.startswith("_")
