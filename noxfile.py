@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import nox
@@ -551,6 +552,16 @@ def lowest(session: nox.Session) -> None:
     for wheel in ours:
         kit = WITHOUT_KIT if wheel.name == "core" else []
         pytest(session, str(wheel.folder / "tests"), *kit, step="smoke")
+
+
+@nox.session
+def extras(session: nox.Session) -> None:
+    """Let the installer resolve the extras for accelerators, without installing anything."""
+    for extra in session.posargs or ("cuda12", "cuda13", "tpu"):
+        folder = workspace.wheels()["primax"].folder
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        needed = project["optional-dependencies"][extra]
+        pip(session, "python", "install", "--dry-run", "--ignore-installed", *needed)
 
 
 @nox.session

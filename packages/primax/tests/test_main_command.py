@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -58,3 +59,15 @@ def test_exit_status_and_unknown_options() -> None:
     )
     assert process.returncode == 2
     assert "usage: python -m primax" in process.stderr
+
+
+def test_the_report_says_why_a_platform_does_not_start() -> None:
+    environment = {**os.environ, "PRIMAX_PLATFORMS": "rocm"}
+    done = subprocess.run(
+        [sys.executable, "-m", "primax"], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"^devices\n  none +no platform of \['rocm'\] could be started", done.stdout, re.M
+    )
+    assert re.search(r"^  PRIMAX_PLATFORMS +rocm$", done.stdout, re.M)

@@ -29,11 +29,7 @@ def lowered(platform, fun, *args):
 @pytest.mark.parametrize(
     "fun, args, operation",
     [
-        (linalg.cholesky, (SQUARE,), "stablehlo.cholesky"),
         (linalg.triangular_solve, (SQUARE, SQUARE), "stablehlo.triangular_solve"),
-        (linalg.householder_product, (SQUARE, VECTORS), "stablehlo.triangular_solve"),
-        (linalg.ormqr, (SQUARE, VECTORS, SQUARE), "stablehlo.triangular_solve"),
-        (linalg.tridiagonal_solve, (VECTORS, VECTORS, VECTORS, SQUARE), "stablehlo.while"),
         (linalg.symmetric_product, (SQUARE, SQUARE), "stablehlo.dot_general"),
         (linalg.cholesky_update, (SQUARE[0], VECTORS[0]), "stablehlo.while"),
     ],
@@ -45,12 +41,35 @@ def test_primitives_with_xla_operations(fun, args, operation, platform):
     assert "custom_call" not in str(module.module) and not module.needs
 
 
-@pytest.mark.parametrize("fun", [linalg.lu, linalg.qr, linalg.eigh, linalg.svd, linalg.schur])
-def test_primitives_without_xla_operations(fun):
-    with pytest.raises(
-        MissingRule, match=r"does not support compiling for cuda: .*on the CPU only"
-    ):
-        lowered("cuda", fun, SQUARE)
+@pytest.mark.parametrize(
+    "fun, args, operation",
+    [
+        (linalg.cholesky, (SQUARE,), "stablehlo.cholesky"),
+        (linalg.householder_product, (SQUARE, VECTORS), "stablehlo.triangular_solve"),
+        (linalg.ormqr, (SQUARE, VECTORS, SQUARE), "stablehlo.triangular_solve"),
+        (linalg.tridiagonal_solve, (VECTORS, VECTORS, VECTORS, SQUARE), "stablehlo.while"),
+    ],
+)
+def test_primitives_with_native_functions_where_there_are_some(fun, args, operation):
+    module = lowered("tpu", fun, *args)
+    assert operation in str(module.module)
+    assert "custom_call" not in str(module.module) and not module.needs
+    assert "custom_call" in str(lowered("cuda", fun, *args).module)
+
+
+@pytest.mark.parametrize("fun", [linalg.schur, linalg.hessenberg])
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_primitives_for_cpus_only(fun, platform):
+    message = rf"does not support compiling for {platform}: .*on the CPU only"
+    with pytest.raises(MissingRule, match=message):
+        lowered(platform, fun, SQUARE)
+
+
+@pytest.mark.parametrize("fun", [linalg.lu, linalg.qr, linalg.eigh, linalg.svd, linalg.eig])
+def test_primitives_for_cpus_and_nvidia_gpus(fun):
+    message = r"does not support compiling for tpu: .*LAPACK on CPUs and by cuSOLVER"
+    with pytest.raises(MissingRule, match=message):
+        lowered("tpu", fun, SQUARE)
 
 
 def test_lowered_modules_call_lapack():

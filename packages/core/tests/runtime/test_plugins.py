@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from primax_core._runtime import plugin_start, plugins
+from primax_core._runtime import custom_calls, plugin_start, plugins
 from primax_core._runtime.jaxlib_versions import JAXLIB_VERSION, check_version
 
 CUDA = ("xla_cuda13", "jax_plugins.xla_cuda13")
@@ -146,10 +146,13 @@ def test_custom_calls_of_cuda(monkeypatch):
     extension.register_custom_type = lambda *args: registered.append(args)
     extension.register_custom_call_target = lambda *args: registered.append(args)
     solver = types.ModuleType("jax_cuda13_plugin._solver")
-    solver.registrations = lambda: {"CUDA": [("s", "solve", 1)], "ROCM": [("x", "y", 1)]}
+    solver.registrations = lambda: {"s": "solve"}
+    hybrid = types.ModuleType("jax_cuda13_plugin._hybrid")
+    hybrid.registrations = lambda: {"e": {"instantiate": "i", "execute": "x"}}
+    hybrid.initialize = lambda: registered.append("looked up LAPACK")
     package = types.ModuleType("jax_cuda13_plugin")
     package.__path__ = []
-    for m in (package, extension, solver):
+    for m in (package, extension, solver, hybrid):
         monkeypatch.setitem(sys.modules, m.__name__, m)
     plugin_start.register_cuda_targets("api", 13)
     assert plugins.running("cuda") == [("api", extension)]
@@ -157,7 +160,15 @@ def test_custom_calls_of_cuda(monkeypatch):
         ("api", "T", "type"),
         ("api", "h", "handler", "CUDA", 1),
         ("api", "s", "solve", "CUDA", 1),
+        ("api", "e", {"instantiate": "i", "execute": "x"}, "CUDA", 1),
     ]
+    for _ in range(2):
+        custom_calls.ensure(["cuda_hybrid"])
+    assert registered.count("looked up LAPACK") == 1
+    plugin_start.register_cuda_targets("another api", 13)
+    custom_calls.ensure(["cuda_hybrid"])
+    assert registered.count("looked up LAPACK") == 3
+    custom_calls.renew(["cuda_hybrid"])
 
 
 def test_entry_points_are_read_only_where_there_may_be_some(monkeypatch, tmp_path):

@@ -67,7 +67,12 @@ def _cores() -> str:
 
 def _devices() -> Iterator[str]:
     yield "devices"
-    for device in primax.devices():
+    try:
+        devices = primax.devices()
+    except RuntimeError as error:  # a platform that was asked for does not start
+        devices = []
+        yield _line("none", error)
+    for device in devices:
         memory = device.memory_stats() or {}
         limit = memory.get("bytes_limit")
         size = "" if limit is None else f", {limit / 2**30:.1f} GiB"

@@ -9,9 +9,9 @@ import pathlib
 from typing import Any
 
 from .._base.identity import ROOT
-from . import plugins
+from . import custom_calls, plugins
 from .jaxlib_versions import JAXLIB_VERSION, _jax
-from .plugins import Unavailable, note_running
+from .plugins import Unavailable, note_running, running
 
 
 def private_name(platform: str) -> str:
@@ -152,8 +152,17 @@ def register_cuda_targets(api, version: int) -> None:
             module = importlib.import_module(f"{package}.{part}")
         except ImportError:
             continue
-        for key, value, *_ in module.registrations().get("CUDA", ()):
+        for key, value in module.registrations().items():
             extension.register_custom_call_target(api, key, value, "CUDA", 1)
+    custom_calls.renew(["cuda_hybrid"])
+
+
+@custom_calls.provides_custom_calls("cuda_hybrid")
+def _initialize_hybrid() -> None:
+    """Let the native functions that compute on the host look up LAPACK in SciPy."""
+    for _, extension in running("cuda"):
+        package = extension.__name__.rpartition(".")[0]
+        importlib.import_module(f"{package}._hybrid").initialize()
 
 
 def has_tpu() -> bool:

@@ -25,7 +25,7 @@ from ..exponential import sqrt
 from ..promotion import cast, inexact
 from ..reshaping import reshape
 from ..selection import select
-from . import lapack
+from . import cusolver, lapack
 from .matrices import (
     REAL,
     adjoint,
@@ -113,6 +113,18 @@ def _cholesky_lower_cpu(ctx, x):
     return ctx.call(nan_where_failed, info, out, in_avals=out_avals[::-1])[0]
 
 
+@cholesky_p.rule(lower.on("cuda"))
+def _cholesky_lower_cuda(ctx, x):
+    empty = lapack.empties(ctx)
+    if empty is not None:
+        return empty[0]
+    (aval,) = ctx.in_avals
+    out_avals = [aval, lapack.info_of(aval.shape[:-2])]
+    # XLA's own operation becomes a loop over columns.
+    out, info = cusolver.call("cusolver_potrf", [(x, aval)], out_avals, {0: 0}, lower=True)
+    return ctx.call(nan_where_failed, info, out, in_avals=out_avals[::-1])[0]
+
+
 @cholesky_p.rule(jvp)
 def _cholesky_jvp(primals, tangents):
     out = cholesky_p.bind(*primals)
@@ -170,6 +182,9 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     Args:
       r_matrix: ``float[n, n]``, upper triangular.
       w_vector: ``float[n]``.
+
+    Returns:
+      An upper triangular matrix of the shape and dtype of ``r_matrix``.
 
     Raises:
       TypeError: if the operands are not a matrix and a vector of one real dtype.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +24,7 @@ from ..elementwise import full_like, to_shape
 from ..magnitude import complex, conj, imag, real
 from ..reducing import argmax, reduce_sum
 from ..selection import select_n
-from . import lapack
+from . import cusolver, lapack
 from .eigh import inverse_gaps
 from .lu import solve_square
 from .matrices import (
@@ -43,7 +45,11 @@ eig_p: Final = Primitive("eig", multiple_results=True)
 
 
 class EigImplementation(enum.Enum):
-    """Algorithms for eigenvalue problems; the CPU supports ``LAPACK``."""
+    """Algorithms for eigenvalue problems.
+
+    CPUs support ``LAPACK``. On NVIDIA GPUs ``LAPACK`` computes on the host, and ``MAGMA`` needs
+    that library.
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -68,7 +74,8 @@ def eig(
       enable_eigvec_derivs: permit derivatives of eigenvectors. They are valid only if the
         eigenvalues are distinct, and the function does not depend on the phases of the
         eigenvectors.
-      implementation: on the CPU ``None`` or ``EigImplementation.LAPACK``.
+      implementation: on the CPU ``None`` or ``EigImplementation.LAPACK``; on NVIDIA GPUs also
+        ``MAGMA``, the default for large matrices if the library is installed.
       use_magma: deprecated; ``True`` means ``EigImplementation.MAGMA``.
 
     Returns:
@@ -111,7 +118,7 @@ def _abstract(x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
     return [out.update(shape=x.shape[:-1]), *[out] * vectors]
 
 
-lapack.only_on_cpu(eig_p)
+lapack.only_with_solvers(eig_p)
 
 
 @eig_p.rule(lower.on("cpu"))
@@ -123,6 +130,35 @@ def _lower_cpu(
             "Only the lapack implementation is supported on CPU: eig got "
             f"implementation={implementation}"
         )
+    vectors = (compute_left_eigenvectors, compute_right_eigenvectors)
+    left, right = ("V" if v else "N" for v in vectors)
+    call = partial(lapack.call, ctx, "geev", compute_left=left, compute_right=right)
+    return _by_native_function(ctx, x, vectors, call)
+
+
+@eig_p.rule(lower.on("cuda"))
+def _lower_cuda(
+    ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, implementation, **_
+):
+    if implementation is EigImplementation.CUSOLVER:
+        raise NotImplementedError(
+            "eig has no implementation CUSOLVER on NVIDIA GPUs: use EigImplementation.MAGMA, "
+            "LAPACK or None"
+        )
+    vectors = (compute_left_eigenvectors, compute_right_eigenvectors)
+    use_magma = None if implementation is None else implementation is EigImplementation.MAGMA
+    ctx.needs.add("cuda_hybrid")
+    kind = "comp" if is_complex(ctx.in_avals[0].dtype) else "real"
+    call = partial(
+        cusolver.call, f"cuhybrid_eig_{kind}", left=vectors[0], right=vectors[1],
+        magma=cusolver.magma(use_magma),
+    )  # fmt: skip
+    return _by_native_function(ctx, x, vectors, call)
+
+
+def _by_native_function(
+    ctx: Any, x: Any, vectors: tuple[bool, bool], call: Callable[..., list[Any]]
+) -> list[Any]:
     empty = lapack.empties(ctx)
     if empty is not None:
         return empty
@@ -131,17 +167,12 @@ def _lower_cpu(
     out = aval.update(dtype=complex_dtype(aval.dtype))
     values = [aval.update(shape=aval.shape[:-1])] * (1 + is_real)
     types = [*values, out, out, lapack.info_of(aval.shape[:-2])]
-    left, right = (
-        "V" if v else "N" for v in (compute_left_eigenvectors, compute_right_eigenvectors)
-    )
-    results = lapack.call(
-        ctx, "geev", [(x, aval)], types, None, compute_left=left, compute_right=right
-    )
+    results = call([(x, aval)], types, None)
 
     def finish(*results):
         *w, vl, vr, info = results
         outs = [complex(*w) if is_real else w[0]]
-        outs += [vl] * compute_left_eigenvectors + [vr] * compute_right_eigenvectors
+        outs += [vl] * vectors[0] + [vr] * vectors[1]
         return nan_where_failed(info, *outs)
 
     return ctx.call(finish, *results, in_avals=types)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from ..arithmetic import add, div, mul, sub
 from ..conversion import convert
 from ..elementwise import full_like
 from ..selection import select_n
-from . import lapack
+from . import cusolver, lapack
 from .cholesky import symmetrized
 from .matrices import (
     adjoint,
@@ -44,7 +45,8 @@ eigh_p: Final = Primitive("eigh", multiple_results=True)
 class EighImplementation(enum.Enum):
     """Algorithms for Hermitian eigenvalue problems.
 
-    The CPU supports ``QR``: LAPACK's routine, a divide-and-conquer method.
+    CPUs support ``QR``: LAPACK's routine, a divide-and-conquer method. NVIDIA GPUs support ``QR``
+    and ``JACOBI``, and choose one by the size of the matrices.
     """
 
     QR = "qr"
@@ -82,9 +84,10 @@ def eigh(
       x: ``number[..., n, n]``; with ``symmetrize_input``, integers become floats.
       lower: if True, the lower triangle is read, otherwise the upper triangle.
       symmetrize_input: use ``(x + x^H) / 2`` instead of ``x``.
-      sort_eigenvalues: sort in ascending order; on the CPU they are always sorted.
+      sort_eigenvalues: sort in ascending order; on CPUs and GPUs they are always sorted.
       subset_by_index: ``(start, stop)``: only these eigenvalues, in ascending order.
-      implementation: the algorithm; on the CPU ``None`` or ``EighImplementation.QR``.
+      implementation: the algorithm; on the CPU ``None`` or ``EighImplementation.QR``, on NVIDIA
+        GPUs also ``JACOBI``.
 
     Returns:
       ``v[..., n, k]``, with orthonormal columns, and real ``w[..., k]``, where ``k`` is ``n`` or
@@ -143,7 +146,7 @@ def subset_size(subset: tuple[int, int] | None, n: int) -> int:
     return stop - start
 
 
-lapack.only_on_cpu(eigh_p)
+lapack.only_with_solvers(eigh_p)
 
 
 @eigh_p.rule(lower.on("cpu"))
@@ -152,15 +155,39 @@ def _lower_cpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
         raise NotImplementedError(
             f"eigh has no algorithm {algorithm.name} on the CPU: use EighImplementation.QR or None"
         )
+    call = partial(lapack.call, ctx, "syevd", mode="V", uplo="L" if lower else "U")
+    return _by_native_function(ctx, x, subset_by_index, call)
+
+
+@eigh_p.rule(lower.on("cuda"))
+def _lower_cuda(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    number = _NUMBERS_IN_CUSOLVER.get(algorithm)
+    if number is None:
+        raise NotImplementedError(
+            f"eigh has no algorithm {algorithm.name} on NVIDIA GPUs: use EighImplementation.QR, "
+            "JACOBI or None"
+        )
+    call = partial(cusolver.call, "cusolver_syevd", algorithm=number, lower=lower)
+    return _by_native_function(ctx, x, subset_by_index, call)
+
+
+_NUMBERS_IN_CUSOLVER: Final = {
+    None: np.uint8(0),
+    EighImplementation.QR: np.uint8(1),
+    EighImplementation.JACOBI: np.uint8(2),
+}
+
+
+def _by_native_function(
+    ctx: Any, x: Any, subset_by_index: tuple[int, int] | None, call: Callable[..., list[Any]]
+) -> list[Any]:
     empty = lapack.empties(ctx)
     if empty is not None:
         return empty
     (aval,) = ctx.in_avals
-    stack = aval.shape[:-2]
     values = aval.update(shape=aval.shape[:-1], dtype=real_dtype(aval.dtype))
-    types = [aval, values, lapack.info_of(stack)]
-    uplo = "L" if lower else "U"
-    results = lapack.call(ctx, "syevd", [(x, aval)], types, {0: 0}, mode="V", uplo=uplo)
+    types = [aval, values, lapack.info_of(aval.shape[:-2])]
+    results = call([(x, aval)], types, {0: 0})
 
     def finish(vectors, values, info):
         outs = nan_where_failed(info, vectors, values)

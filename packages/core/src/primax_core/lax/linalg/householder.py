@@ -9,6 +9,8 @@ for ``tau = 0``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from ..._ir.primitive import Primitive, abstract, jvp, lower, transpose
@@ -22,7 +24,7 @@ from ..._transform.zeros import Zero, is_linear
 from ..arithmetic import add, mul, sub
 from ..conversion import convert
 from ..elementwise import weak
-from . import lapack
+from . import cusolver, lapack
 from .matrices import (
     adjoint,
     as_column,
@@ -123,6 +125,14 @@ def _householder_product_lower_cpu(ctx, a, taus):
     return lapack.call(ctx, "orgqr", operands, ctx.out_avals, {0: 0})[0]
 
 
+@householder_product_p.rule(lower.on("cuda"))
+def _householder_product_lower_cuda(ctx, a, taus):
+    if any(v.size == 0 for v in ctx.in_avals):
+        return ctx.call(_product, a, taus)
+    operands = list(zip((a, taus), ctx.in_avals))
+    return cusolver.call("cusolver_orgqr", operands, ctx.out_avals, {0: 0})[0]
+
+
 @householder_product_p.rule(jvp)
 def _householder_product_jvp(primals, tangents):
     out = householder_product_p.bind(*primals)
@@ -205,16 +215,27 @@ def _ormqr_by_products(ctx, a, taus, c, *, left, transpose):
 
 @ormqr_p.rule(lower.on("cpu"))
 def _ormqr_lower_cpu(ctx, a, taus, c, *, left, transpose):
+    call = partial(lapack.call, ctx, "ormqr")
+    return _ormqr_by_native_function(ctx, a, taus, c, left, transpose, call)
+
+
+@ormqr_p.rule(lower.on("cuda"))
+def _ormqr_lower_cuda(ctx, a, taus, c, *, left, transpose):
+    call = partial(cusolver.call, "cusolver_ormqr")
+    return _ormqr_by_native_function(ctx, a, taus, c, left, transpose, call)
+
+
+def _ormqr_by_native_function(
+    ctx: Any, a: Any, taus: Any, c: Any, left: bool, transpose: bool, call: Callable[..., list[Any]]
+) -> Any:
     if any(v.size == 0 for v in ctx.in_avals):
         return _ormqr_by_products(ctx, a, taus, c, left=left, transpose=transpose)
     k = ctx.in_avals[1].shape[-1]
     a_aval = ctx.in_avals[0].update(shape=(*ctx.in_avals[0].shape[:-1], k))
-    # LAPACK derives the number of reflections from the number of columns.
+    # The routines derive the number of reflections from the number of columns.
     a = ctx.call(lambda a: columns(a, 0, k), a, in_avals=ctx.in_avals[:1])
     operands = [(a, a_aval), *list(zip((taus, c), ctx.in_avals[1:]))]
-    return lapack.call(
-        ctx, "ormqr", operands, ctx.out_avals, {2: 0}, left=left, transpose=transpose
-    )[0]
+    return call(operands, ctx.out_avals, {2: 0}, left=left, transpose=transpose)[0]
 
 
 @ormqr_p.rule(jvp)

@@ -61,6 +61,17 @@ def call_target(
 ) -> list[Any]:
     """Call a function of jaxlib; operands and results of the highest rank are matrices."""
     ctx.needs.add("lapack")
+    return call_on_columns(target, operands, out_avals, aliases, attributes)
+
+
+def call_on_columns(
+    target: str,
+    operands: Sequence[tuple[Any, ShapedArray]],
+    out_avals: Sequence[ShapedArray],
+    aliases: Mapping[int, int] | None = None,
+    attributes: dict[str, Any] | None = None,
+) -> list[Any]:
+    """Call a native function; operands and results of the highest rank are column-major."""
     rank = max(a.ndim for a in (*(a for _, a in operands), *out_avals))
 
     def layout(aval):
@@ -93,8 +104,15 @@ def empties(ctx: Any) -> list[Any] | None:
 
 def only_on_cpu(prim: Primitive) -> None:
     """Declare that a primitive is implemented by LAPACK, on the CPU only."""
+    prim.unsupported(lower, f"{prim.name} is computed by LAPACK, on the CPU only. {_ELSEWHERE}")
+
+
+def only_with_solvers(prim: Primitive) -> None:
+    """Declare that a primitive is implemented on CPUs and NVIDIA GPUs only."""
     prim.unsupported(
         lower,
-        f"{prim.name} is computed by LAPACK, on the CPU only. Move the operand there with "
-        "device_put, or compute it in a pure_callback.",
+        f"{prim.name} is computed by LAPACK on CPUs and by cuSOLVER on NVIDIA GPUs. {_ELSEWHERE}",
     )
+
+
+_ELSEWHERE: Final = "Move the operand to a CPU with device_put, or compute it in a pure_callback."

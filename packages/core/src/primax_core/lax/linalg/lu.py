@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +12,7 @@ from ..._ir.avals import ShapedArray
 from ..._ir.primitive import Primitive, abstract, jvp, lower
 from ..._ir.samples import Sample, c64, f32, samples
 from ..._ir.symbolic_dims import index, min_dim
-from ..._lower.lazy import mlir, shaped
+from ..._lower.lazy import mlir, native, shaped
 from ..._trace.array import Array
 from ..._trace.core import typeof
 from ..._trace.typing import ArrayLike
@@ -25,7 +27,7 @@ from ..elementwise import full_like, no_derivative, to_shape
 from ..reducing import reduce_sum
 from ..reshaping import expand_dims
 from ..selection import select_n
-from . import lapack
+from . import cusolver, lapack
 from .matrices import (
     batched_in_front,
     check_operands,
@@ -80,11 +82,20 @@ def _lu_abstract(x):
     ]
 
 
-lapack.only_on_cpu(lu_p)
+lapack.only_with_solvers(lu_p)
 
 
 @lu_p.rule(lower.on("cpu"))
 def _lu_lower_cpu(ctx, x):
+    return _by_native_function(ctx, x, partial(lapack.call, ctx, "getrf"))
+
+
+@lu_p.rule(lower.on("cuda"))
+def _lu_lower_cuda(ctx, x):
+    return _by_native_function(ctx, x, partial(cusolver.call, "cusolver_getrf"))
+
+
+def _by_native_function(ctx: Any, x: Any, call: Callable[..., list[Any]]) -> list[Any]:
     out, pivots, order = ctx.out_avals
     *stack, m, _ = out.shape
     if not out.size:
@@ -92,7 +103,7 @@ def _lu_lower_cpu(ctx, x):
         return [x, shaped.zeros_of(pivots), mlir.constant(row_indices)]
     types = [out, pivots, lapack.info_of(tuple(stack))]
     # A singular matrix (info > 0) is not an error: U has zeros on its diagonal.
-    factors, pivots_from_one, _ = lapack.call(ctx, "getrf", [(x, ctx.in_avals[0])], types, {0: 0})
+    factors, pivots_from_one, _ = call([(x, ctx.in_avals[0])], types, {0: 0})
 
     def finish(pivots):
         pivots = sub(pivots, full_like(pivots, 1))
@@ -207,6 +218,19 @@ def _lu_pivots_to_permutation_lower(ctx, pivots, *, permutation_size):
         )
 
     return ctx.call(permutation, pivots)
+
+
+@lu_pivots_to_permutation_p.rule(lower.on("cuda"))
+def _lu_pivots_to_permutation_lower_cuda(ctx, pivots, *, permutation_size):
+    (aval,) = ctx.in_avals
+    if not aval.size:
+        return _lu_pivots_to_permutation_lower(ctx, pivots, permutation_size=permutation_size)
+    # Row-major: the vectors of a stack one after another
+    layout = native.row_major(aval.ndim)
+    return native.custom_call(
+        "cu_lu_pivots_to_permutation", [pivots], ctx.out_avals,
+        operand_layouts=[layout], result_layouts=[layout],
+    )[0]  # fmt: skip
 
 
 no_derivative(lu_pivots_to_permutation_p)

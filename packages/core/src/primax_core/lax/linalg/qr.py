@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +21,7 @@ from ..arithmetic import add, mul, sub
 from ..elementwise import full_like
 from ..joining import concatenate
 from ..magnitude import complex, imag
-from . import lapack
+from . import cusolver, lapack
 from .householder import householder_product
 from .lu import solve_square
 from .matrices import (
@@ -58,7 +60,8 @@ def qr(
       x: ``inexact[..., m, n]`` of at least 32 bits.
       pivoting: order the columns so that the diagonal of ``R`` decreases in size.
       full_matrices: if True, ``Q`` is square, otherwise it has ``k = min(m, n)`` columns.
-      use_magma: ignored on the CPU.
+      use_magma: with ``pivoting`` on an NVIDIA GPU: use MAGMA, or (if False) the host. By default
+        MAGMA if it is installed and the matrices are large. Without effect elsewhere.
 
     Returns:
       ``Q[..., m, m or k]`` and ``R[..., m or k, n]``; with ``pivoting`` also the order of the
@@ -93,7 +96,9 @@ def _qr_abstract(x, *, pivoting, full_matrices, use_magma):
 def _qr_lower(ctx, x, *, pivoting, full_matrices, use_magma):
     def decompose(x):
         m, n = typeof(x).shape[-2:]
-        factors, *order, taus = (geqp3_p if pivoting else geqrf_p).bind(x)
+        factors, *order, taus = (
+            geqp3_p.bind(x, use_magma=use_magma) if pivoting else geqrf_p.bind(x)
+        )
         k = m if full_matrices else min_dim(m, n)
         reflections = padded(columns(factors, 0, min_dim(n, k)), m, k)
         r = padded(triu(rows(factors, 0, min_dim(m, k))), k, n)
@@ -173,26 +178,39 @@ def _qr_samples():
 
 
 def geqrf(a: ArrayLike) -> list[Array]:
-    """``R`` on and above the diagonal, Householder vectors below it, and their factors.
+    """QR factorization in the form of LAPACK: ``R`` and Householder vectors in one matrix.
 
     Args:
-      a: ``inexact[..., m, n]``.
+      a: ``inexact[..., m, n]``, of 32 or 64 bits.
 
     Returns:
-      A matrix of this shape, and ``taus[..., min(m, n)]``: the arguments of
+      A list of a matrix of this shape, with ``R`` on and above the diagonal and Householder
+      vectors below it, and ``taus[..., min(m, n)]``: the arguments of
       :func:`householder_product`.
 
-    The function has no derivative; :func:`qr` has one.
+    Raises:
+      TypeError: if the operand has fewer than two axes or another dtype.
 
-    >>> geqrf(np.array([[3.0], [4.0]]))[0].tolist()
+    The function has no derivative; :func:`qr` has one. Under ``vmap`` the mapped axis is a
+    leading axis.
+
+    >>> packed, taus = geqrf(np.array([[3.0], [4.0]]))
+    >>> packed.tolist()
     [[-5.0], [0.5]]
+    >>> print(np.asarray(taus).round(4))
+    [1.6]
     """
     return geqrf_p.bind(a)
 
 
-def geqp3(a: ArrayLike) -> list[Array]:
-    """:func:`geqrf` with pivoting: the matrix, the order of the columns, and the factors."""
-    return geqp3_p.bind(a)
+def geqp3(a: ArrayLike, *, use_magma: bool | None = None) -> list[Array]:
+    """:func:`geqrf` with pivoting: the matrix, the order of the columns, and the factors.
+
+    Args:
+      a: ``inexact[..., m, n]``.
+      use_magma: see :func:`qr`.
+    """
+    return geqp3_p.bind(a, use_magma=use_magma)
 
 
 def _factored(x: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
@@ -207,7 +225,7 @@ def _geqrf_abstract(x):
 
 
 @geqp3_p.rule(abstract)
-def _geqp3_abstract(x):
+def _geqp3_abstract(x, *, use_magma):
     check_operands("geqp3", (x,), (2,))
     out, taus = _factored(x)
     return [out, x.update(shape=(*x.shape[:-2], x.shape[-1]), dtype=_I32), taus]
@@ -220,27 +238,45 @@ def _geqrf_lower_cpu(ctx, x):
     return lapack.call(ctx, "geqrf", [(x, ctx.in_avals[0])], ctx.out_avals, {0: 0})
 
 
+@geqrf_p.rule(lower.on("cuda"))
+def _geqrf_lower_cuda(ctx, x):
+    if not ctx.out_avals[0].size:
+        return lapack.empties(ctx)
+    return cusolver.call("cusolver_geqrf", [(x, ctx.in_avals[0])], ctx.out_avals, {0: 0})
+
+
 @geqp3_p.rule(lower.on("cpu"))
-def _geqp3_lower_cpu(ctx, x):
+def _geqp3_lower_cpu(ctx, x, *, use_magma):
+    return _geqp3_by_native_function(ctx, x, partial(lapack.call, ctx, "geqp3"))
+
+
+@geqp3_p.rule(lower.on("cuda"))
+def _geqp3_lower_cuda(ctx, x, *, use_magma):
+    ctx.needs.add("cuda_hybrid")
+    call = partial(cusolver.call, "cuhybrid_geqp3", magma=cusolver.magma(use_magma))
+    return _geqp3_by_native_function(ctx, x, call)
+
+
+def _geqp3_by_native_function(ctx: Any, x: Any, call: Callable[..., list[Any]]) -> list[Any]:
     out, order, _ = ctx.out_avals
     if not out.size:
         return [shaped.zeros_of(a) for a in ctx.out_avals]
     free = shaped.zeros_of(order)
     operands = [(x, ctx.in_avals[0]), (free, order)]
-    outs = lapack.call(ctx, "geqp3", operands, ctx.out_avals, {0: 0, 1: 1})
+    outs = call(operands, ctx.out_avals, {0: 0, 1: 1})
     outs[1] = hlo.subtract(outs[1], shaped.full(np.int32(1), order.shape))
     return outs
 
 
 for _prim in (geqrf_p, geqp3_p):
-    lapack.only_on_cpu(_prim)
+    lapack.only_with_solvers(_prim)
     batched_in_front(_prim)
     _prim.unsupported(
         jvp, f"the derivative of {_prim.name} is not defined; that of lax.linalg.qr is"
     )
 
     @_prim.rule(samples)
-    def _prim_samples():
-        yield Sample(f32(3, 2))
-        yield Sample(c64(2, 2, 3))
-        yield Sample(f32(0, 3))
+    def _prim_samples(params={} if _prim is geqrf_p else {"use_magma": None}):
+        yield Sample(f32(3, 2), **params)
+        yield Sample(c64(2, 2, 3), **params)
+        yield Sample(f32(0, 3), **params)

@@ -19,8 +19,9 @@ from ..arithmetic import add, div, mul, neg, sub
 from ..conversion import convert
 from ..elementwise import full_like
 from ..joining import concatenate
+from ..magnitude import conj
 from ..selection import select_n
-from . import lapack
+from . import cusolver, lapack
 from .eigh import inverse_gaps, subset_size
 from .matrices import (
     adjoint,
@@ -46,7 +47,9 @@ svd_p: Final = Primitive("svd", multiple_results=True)
 class SvdAlgorithm(enum.Enum):
     """Algorithms for singular value decompositions.
 
-    The CPU supports LAPACK's ``DIVIDE_AND_CONQUER``, the default, and ``QR``.
+    CPUs support LAPACK's ``DIVIDE_AND_CONQUER``, the default, and ``QR``. NVIDIA GPUs support
+    ``JACOBI``, ``QR`` and ``POLAR``; the default is ``JACOBI`` for matrices of at most 1024 rows
+    and columns, and ``QR`` for others.
     """
 
     DEFAULT = "default"
@@ -73,7 +76,8 @@ def svd(
       compute_uv: return singular vectors.
       subset_by_index: ``(start, stop)``: only these singular values, in descending order, and their
         vectors.
-      algorithm: on the CPU ``DEFAULT``, ``QR`` or ``DIVIDE_AND_CONQUER``.
+      algorithm: on CPUs ``DEFAULT``, ``QR`` or ``DIVIDE_AND_CONQUER``; on NVIDIA GPUs ``DEFAULT``,
+        ``JACOBI``, ``QR`` or ``POLAR``.
 
     Returns:
       ``(u[..., m, m or k], s[..., k], vh[..., n or k, n])``, or ``s`` alone; ``s`` is real,
@@ -123,7 +127,7 @@ def _abstract(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     return [s, u, x.update(shape=(*stack, n if square_bases else size, n))]
 
 
-lapack.only_on_cpu(svd_p)
+lapack.only_with_solvers(svd_p)
 _ROUTINES: Final = {
     None: "gesdd",
     SvdAlgorithm.DEFAULT: "gesdd",
@@ -161,6 +165,95 @@ def _lower_cpu(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm)
         return _subsets(outs, subset_by_index)
 
     return ctx.call(finish, *results[1:], in_avals=types[1:])
+
+
+_JACOBI_UP_TO: Final = 1024
+_SMALL: Final = 32  # routines for many small matrices compute square bases
+
+
+@svd_p.rule(lower.on("cuda"))
+def _lower_cuda(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    (aval,) = ctx.in_avals
+    m, n = aval.shape[-2:]
+    if not aval.size:
+        return _of_empty(ctx)
+    if algorithm in (None, SvdAlgorithm.DEFAULT):
+        small = max(m, n) <= _JACOBI_UP_TO
+        algorithm = SvdAlgorithm.JACOBI if small else SvdAlgorithm.QR
+    if algorithm is SvdAlgorithm.DIVIDE_AND_CONQUER:
+        raise NotImplementedError(
+            "svd has no algorithm DIVIDE_AND_CONQUER on NVIDIA GPUs: use SvdAlgorithm.DEFAULT, "
+            "JACOBI, QR or POLAR"
+        )
+    if algorithm is SvdAlgorithm.QR:
+        s, u, vh, info = _by_qr_on_gpu(ctx, x, full_matrices, compute_uv)
+    else:
+        s, u, vh, info = _by_rotations_on_gpu(ctx, x, full_matrices, compute_uv, algorithm)
+
+    def finish(s, u, vh, info):
+        if not compute_uv:
+            bases = []
+        elif full_matrices:
+            bases = [u, vh]
+        else:
+            k = min_dim(m, n)
+            bases = [columns(u, 0, k), rows(vh, 0, k)]
+        return _subsets(nan_where_failed(info, s, *bases), subset_by_index)
+
+    values, types = zip(s, u, vh, info)
+    return ctx.call(finish, *values, in_avals=types)
+
+
+def _by_qr_on_gpu(ctx: Any, x: Any, full_matrices: bool, compute_uv: bool) -> list[tuple]:
+    """``s``, ``u``, ``vh`` and the status, with types. cuSOLVER takes at least as many rows as
+    columns, so the transposed matrix is decomposed otherwise."""
+    operand = (x, ctx.in_avals[0])
+    wide = operand[1].shape[-2] < operand[1].shape[-1]
+    operand = lapack.transposed(*operand) if wide else operand
+    aval = operand[1]
+    *stack, m, n = aval.shape
+    types = [
+        aval,
+        aval.update(shape=(*stack, n), dtype=real_dtype(aval.dtype)),
+        aval.update(shape=(*stack, m, m if full_matrices else n) if compute_uv else ()),
+        aval.update(shape=(*stack, n, n) if compute_uv else ()),
+        lapack.info_of(tuple(stack)),
+    ]
+    results = cusolver.call(
+        "cusolver_gesvd", [operand], types, {0: 0}, compute_uv=compute_uv,
+        full_matrices=full_matrices, transposed=False,
+    )  # fmt: skip
+    _, s, u, vh, info = zip(results, types)
+    if wide and compute_uv:
+        u, vh = lapack.transposed(*vh), lapack.transposed(*u)
+    return [s, u, vh, info]
+
+
+def _by_rotations_on_gpu(
+    ctx: Any, x: Any, full_matrices: bool, compute_uv: bool, algorithm: SvdAlgorithm
+) -> list[tuple]:
+    """``s``, ``u``, ``vh`` and the status, with types; the routines return ``v``."""
+    (aval,) = ctx.in_avals
+    *stack, m, n = aval.shape
+    k = min_dim(m, n)
+    square = (full_matrices and compute_uv) or (algorithm is SvdAlgorithm.JACOBI and k <= _SMALL)
+    types = [
+        aval,
+        aval.update(shape=(*stack, k), dtype=real_dtype(aval.dtype)),
+        aval.update(shape=(*stack, m, m if square else k)),
+        aval.update(shape=(*stack, n, n if square else k)),
+        lapack.info_of(tuple(stack)),
+    ]
+    name = "gesvdj" if algorithm is SvdAlgorithm.JACOBI else "gesvdp"
+    results = cusolver.call(
+        f"cusolver_{name}", [(x, aval)], types, {0: 0}, compute_uv=compute_uv,
+        full_matrices=square,
+    )  # fmt: skip
+    _, s, u, v, info = zip(results, types)
+    vh, vh_type = lapack.transposed(*v)
+    if is_complex(aval.dtype):
+        vh = ctx.call(conj, vh, in_avals=[vh_type])
+    return [s, u, (vh, vh_type), info]
 
 
 def _of_empty(ctx) -> list:

@@ -41,6 +41,9 @@ def symmetric_product(
       symmetrize_output: copy the lower triangle of the result to the upper triangle; otherwise only
         the lower triangle is specified.
 
+    Returns:
+      An array of the shape of ``c_matrix``.
+
     Raises:
       TypeError: for other dtypes or numbers of axes.
       ValueError: if the sizes are incompatible.

@@ -19,7 +19,7 @@ from ..elementwise import full_like, to_shape, weak
 from ..permuting import transpose as transpose_axes
 from ..selection import select_n
 from ..slicing import pad
-from . import lapack
+from . import cusolver, lapack
 from .matrices import (
     as_column,
     batched_in_front,
@@ -31,6 +31,7 @@ from .matrices import (
 
 tridiagonal_p: Final = Primitive("tridiagonal", multiple_results=True)
 tridiagonal_solve_p: Final = Primitive("tridiagonal_solve")
+_SMALLEST_OF_CUSPARSE: Final = 3
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
@@ -69,7 +70,7 @@ def _tridiagonal_abstract(a, *, lower):
     return [a, d, taus.update(dtype=real), taus]
 
 
-lapack.only_on_cpu(tridiagonal_p)
+lapack.only_with_solvers(tridiagonal_p)
 
 
 @tridiagonal_p.rule(lower.on("cpu"))
@@ -81,6 +82,19 @@ def _tridiagonal_lower_cpu(ctx, a, *, lower):
     types = [*ctx.out_avals, info]
     uplo = "L" if lower else "U"
     *outs, failed = lapack.call(ctx, "sytrd", [(a, ctx.in_avals[0])], types, {0: 0}, uplo=uplo)
+    return ctx.call(nan_where_failed, failed, *outs, in_avals=[info, *ctx.out_avals])
+
+
+@tridiagonal_p.rule(lower.on("cuda"))
+def _tridiagonal_lower_cuda(ctx, a, *, lower):
+    empty = lapack.empties(ctx)
+    if empty is not None:
+        return empty
+    info = lapack.info_of(ctx.in_avals[0].shape[:-2])
+    types = [*ctx.out_avals, info]
+    *outs, failed = cusolver.call(
+        "cusolver_sytrd", [(a, ctx.in_avals[0])], types, {0: 0}, lower=lower
+    )
     return ctx.call(nan_where_failed, failed, *outs, in_avals=[info, *ctx.out_avals])
 
 
@@ -117,8 +131,8 @@ def tridiagonal_solve(
     Raises:
       TypeError: if dtypes, shapes or ranks are incompatible.
 
-    On the CPU rows are pivoted for stability. Other platforms use the Thomas algorithm, without
-    pivoting.
+    On CPUs and NVIDIA GPUs rows are pivoted for stability. Other platforms use the Thomas
+    algorithm, without pivoting.
 
     >>> d = np.array([2.0, 2.0])
     >>> tridiagonal_solve(d * 0, d, d * 0, np.array([[2.0], [4.0]])).tolist()
@@ -210,6 +224,17 @@ def _tridiagonal_solve_lower_cpu(ctx, *values, perturb_singular):
     aliases = {i: i for i in range(4)}
     *_, out, failed = lapack.call(ctx, "gtsv", operands, [*avals, info], aliases)
     return ctx.call(nan_where_failed, failed, out, in_avals=[info, avals[3]])[0]
+
+
+@tridiagonal_solve_p.rule(lower.on("cuda"))
+def _tridiagonal_solve_lower_cuda(ctx, *values, perturb_singular):
+    b = ctx.out_avals[0]
+    operands = list(zip(values, ctx.in_avals))
+    if perturb_singular and b.size:
+        return cusolver.call("cu_tridiagonal_solve_perturbed", operands, ctx.out_avals)[0]
+    if b.size and b.shape[-2] >= _SMALLEST_OF_CUSPARSE:
+        return cusolver.call("cusparse_gtsv2", operands, ctx.out_avals, {3: 0})[0]
+    return _tridiagonal_solve_lower(ctx, *values, perturb_singular=perturb_singular)
 
 
 @tridiagonal_solve_p.rule(jvp)
