@@ -386,12 +386,13 @@ def typecheck(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=True)
 def lint(session: nox.Session) -> None:
-    """Check style, formatting and words."""
+    """Check style, formatting, words and the length of docstrings."""
     session.install("ruff>=0.12")
     session.run("ruff", "check", *session.posargs)
     session.run("ruff", "format", "--check")
     session.run("python", "tools/release.py")
     session.run("python", "tools/words.py")
+    session.run("python", "tools/docstring_lines.py")
 
 
 @nox.session(python=False)

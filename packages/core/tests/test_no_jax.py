@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import subprocess
@@ -45,5 +46,15 @@ def test_package_is_typed_and_small() -> None:
     package = Path(primax_core.__path__[0])
     assert (package / "py.typed").exists()
     files = [f for f in package.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
-    size = sum(f.stat().st_size for f in files)
-    assert size < 2_650_000  # see docs/design/core.md, "Size"
+    size = sum(f.stat().st_size - documentation(f) for f in files)
+    assert size < 2_201_000  # see docs/design/core.md, "Size"
+
+
+def documentation(path: Path) -> int:
+    """Bytes of the docstrings of a Python file, about: without their quotes and indentation."""
+    if path.suffix not in (".py", ".pyi"):
+        return 0
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    values = [n.value for n in nodes if isinstance(n, ast.Expr)]
+    strings = [v.value for v in values if isinstance(v, ast.Constant) and type(v.value) is str]
+    return sum(len(s.encode()) + 6 for s in strings)

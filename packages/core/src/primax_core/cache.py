@@ -76,7 +76,23 @@ _COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; return the exit status."""
+    """Run a command of the cache of executables on disk.
+
+    The commands are ``info``, ``list``, ``verify``, ``clear`` and ``path``; ``python -m
+    primax_core.cache`` runs this function.
+
+    Args:
+      arguments: the command line without the name of the program; by default that of the process.
+
+    Returns:
+      The exit status: 0; 1 if ``verify`` found broken files; 2 if the folder cannot be read.
+
+    Raises:
+      SystemExit: for an unknown command, and for ``--help``.
+
+    >>> from primax_core import cache
+    >>> cache.main(["verify"])  # doctest: +SKIP
+    """
     parser = argparse.ArgumentParser(
         prog=f"python -m {__spec__.name}", description="The cache of executables on disk."
     )

@@ -13,8 +13,26 @@ from .._ir.jaxpr import DebugInfo
 def check_callable(fun: Any) -> None:
     """Raise an error for a value that cannot be transformed.
 
+    Args:
+      fun: the argument of a transformation.
+
+    Returns:
+      ``None``.
+
     Raises:
-      TypeError: if it is not callable, and for generator functions.
+      TypeError: if it is not callable, and for generator functions, which run when they are
+        iterated.
+
+    Transformations call it at once, so that the error has the line of the transformation, not
+    that of a later call.
+
+    >>> from primax_core.extend.traces import check_callable
+    >>> check_callable(len)
+    >>> try:
+    ...     check_callable(3)
+    ... except TypeError as error:
+    ...     print(error)
+    Expected a callable value, got 3
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")

@@ -103,10 +103,16 @@ def compile_call(
 
     Args:
       fun: a function; a jitted one keeps its options and adds to its signatures.
-      args, kwargs: arguments of the call; arrays may be ``ShapeDtypeStruct``.
+      args: positional arguments; arrays may be ``ShapeDtypeStruct``.
+      kwargs: keyword arguments, likewise.
+
+    Returns:
+      A ``CompiledCall`` with the jaxpr, the signatures seen so far and the executable.
 
     Raises:
       TypeError: as the call would.
+
+    Tools that explain calls use it.
 
     >>> from primax_core import lax
     >>> call = compile_call(lax.sin, (1.0,), {})

@@ -42,6 +42,9 @@ def pure_callback(
         arguments; the axis of an unmapped argument has length 1 for ``"expand_dims"``.
         ``"legacy_vectorized"`` leaves unmapped arguments unchanged. ``None`` raises an error.
 
+    Returns:
+      A pytree of arrays like ``result_shape_dtypes``.
+
     Raises:
       JaxRuntimeError: raised where a result is waited for, if the function raised an error (the
         cause) or its results do not match ``result_shape_dtypes``.
@@ -84,6 +87,11 @@ def io_callback(
         for a function that returns ``None``.
       sharding: the device on which the function runs.
       ordered: the calls happen in program order, also between executions by the same thread.
+      args: positional arguments of the function, pytrees of arrays.
+      kwargs: keyword arguments of the function.
+
+    Returns:
+      A pytree of arrays like ``result_shape_dtypes``.
 
     Under ``vmap`` it is called for each example, in order; ordered callbacks cannot be mapped.
 

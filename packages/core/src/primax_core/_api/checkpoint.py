@@ -39,15 +39,32 @@ def checkpoint(
 ) -> Callable[_P, _R]:
     """The function, with its intermediate values recomputed in reverse-mode differentiation.
 
+    Reverse mode saves the arguments of ``fun`` and the values that the policy selects. The others
+    are computed again in the backward pass: less memory, more time.
+
     Args:
+      fun: a function of pytrees of arrays.
       prevent_cse: prevent the compiler from undoing the recomputation; may be ``False`` inside
         ``scan``, where the compiler cannot undo it.
       policy: selects the values to save, see :data:`checkpoint_policies`; none by default.
-      static_argnums, static_argnames: arguments that are Python values.
+      static_argnums: positions of arguments that are Python values.
+      static_argnames: names of arguments that are Python values.
+
+    Returns:
+      A function with the signature and the results of ``fun``.
+
+    Raises:
+      TypeError: if ``fun`` is not callable.
+
+    Values and forward-mode derivatives do not change. Under ``vmap`` the function is mapped as a
+    whole. :func:`print_saved_residuals` shows what is saved.
 
     >>> from primax_core import grad
     >>> float(grad(checkpoint(lambda x: x * x * x))(2.0))
     12.0
+    >>> saving = checkpoint(lambda x: x * x, policy=checkpoint_policies.everything_saveable)
+    >>> float(grad(saving)(3.0))
+    6.0
     """
     check_callable(fun)
     nums, names = as_tuple(static_argnums), as_tuple(static_argnames)
@@ -102,7 +119,29 @@ remat = checkpoint
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The same values under a name for checkpoint policies."""
+    """The same values under a name for checkpoint policies.
+
+    Args:
+      x: a pytree of arrays.
+      name: the name, for policies such as ``checkpoint_policies.save_only_these_names``.
+
+    Returns:
+      The pytree, with the same values. Outside of traced functions only the type changes: numbers
+      become arrays.
+
+    Raises:
+      TypeError: if a leaf of ``x`` is not an array.
+
+    The function is the identity in all transformations. Several values may have one name.
+
+    >>> from primax_core import checkpoint, grad, lax
+    >>> save_sine = checkpoint_policies.save_only_these_names("sine")
+    >>> f = checkpoint(lambda x: lax.exp(checkpoint_name(lax.sin(x), "sine")), policy=save_sine)
+    >>> [str(aval) for aval, _ in saved_residuals(f, 1.0)]
+    ['~float32[]', '~float32[]']
+    >>> float(grad(f)(0.0))
+    1.0
+    """
     return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
@@ -112,22 +151,89 @@ Policy: TypeAlias = Callable[..., Any]
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Save every value."""
+    """Policy for ``checkpoint``: save every value.
+
+    Nothing is recomputed, as without ``checkpoint``.
+
+    Args:
+      _: the primitive and the types of its operands.
+      __: the parameters.
+
+    Returns:
+      True.
+
+    >>> from primax_core import checkpoint, lax
+    >>> policy = checkpoint_policies.everything_saveable
+    >>> f = checkpoint(lambda x: lax.sin(lax.sin(x)), policy=policy)
+    >>> len(saved_residuals(f, 1.0)) > 1
+    True
+    """
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Save no value."""
+    """Policy for ``checkpoint``: save no value.
+
+    All values are recomputed from the arguments. It is the default.
+
+    Args:
+      _: the primitive and the types of its operands.
+      __: the parameters.
+
+    Returns:
+      False.
+
+    >>> from primax_core import checkpoint, lax
+    >>> policy = checkpoint_policies.nothing_saveable
+    >>> f = checkpoint(lambda x: lax.sin(lax.sin(x)), policy=policy)
+    >>> len(saved_residuals(f, 1.0))
+    1
+    """
     return False
 
 
 def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
-    """Save results of matrix multiplications and convolutions."""
+    """Policy for ``checkpoint``: save results of matrix multiplications and convolutions.
+
+    Elementwise operations are recomputed: they are cheap, and as large as the products.
+
+    Args:
+      prim: the primitive of the operation.
+      _: the types of its operands.
+      __: the parameters.
+
+    Returns:
+      A bool.
+
+    >>> from primax_core import lax
+    >>> policy = checkpoint_policies.dots_saveable
+    >>> policy(lax.dot_general_p), policy(lax.sin_p)
+    (True, False)
+    """
     return prim is dot_general_p or prim.name == "conv_general_dilated"
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:
-    """Save results of matrix multiplications without batch dimensions."""
+    """Policy for ``checkpoint``: save results of matrix multiplications without batch dimensions.
+
+    In transformers these are the products with weights; products of activations with each other,
+    such as attention scores, are recomputed.
+
+    Args:
+      prim: the primitive of the operation.
+      _: the types of its operands.
+      params: the parameters.
+
+    Returns:
+      A bool.
+
+    >>> from primax_core import lax
+    >>> policy = checkpoint_policies.dots_with_no_batch_dims_saveable
+    >>> policy(lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ())))
+    True
+    >>> policy(lax.dot_general_p, dimension_numbers=(((2,), (1,)), ((0,), (0,))))
+    False
+    """
     if prim is dot_general_p:
         (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
         return not lhs_batch and not rhs_batch
@@ -135,7 +241,23 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) ->
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Save results of unbatched matrix multiplications in another memory kind."""
+    """Policy for ``checkpoint``: offload results of unbatched matrix multiplications.
+
+    The values are copied to another memory kind in the forward pass, and back in the backward
+    pass.
+
+    Args:
+      offload_src: the memory kind of the values, such as ``"device"``.
+      offload_dst: the memory kind of the copies, such as ``"pinned_host"``.
+
+    Returns:
+      A policy.
+
+    >>> from primax_core import lax
+    >>> policy = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    >>> policy(lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ()))).dst
+    'pinned_host'
+    """
 
     def policy(prim, *_, **params):
         if dots_with_no_batch_dims_saveable(prim, **params):
@@ -146,25 +268,84 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Save every value except those with these names."""
+    """Policy for ``checkpoint``: save every value except those with these names.
+
+    Args:
+      names_not_to_save: names given by ``checkpoint_name``.
+
+    Returns:
+      A policy.
+
+    Values without a name are saved too.
+
+    >>> from primax_core import lax
+    >>> policy = checkpoint_policies.save_anything_except_these_names("a")
+    >>> policy(lax.sin_p), policy(name_p, name="a")
+    (True, False)
+    """
     names = frozenset(names_not_to_save)
     return lambda prim, *_, **params: not (prim is name_p and params["name"] in names)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Save every named value except those with these names."""
+    """Policy for ``checkpoint``: save every named value except those with these names.
+
+    Args:
+      names_not_to_save: names given by ``checkpoint_name``.
+
+    Returns:
+      A policy.
+
+    Values without a name are recomputed.
+
+    >>> from primax_core import lax
+    >>> policy = checkpoint_policies.save_any_names_but_these("a")
+    >>> policy(lax.sin_p), policy(name_p, name="a"), policy(name_p, name="b")
+    (False, False, True)
+    """
     names = frozenset(names_not_to_save)
     return lambda prim, *_, **params: prim is name_p and params["name"] not in names
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Save only values with these names."""
+    """Policy for ``checkpoint``: save only values with these names.
+
+    Args:
+      names_which_can_be_saved: names given by ``checkpoint_name``.
+
+    Returns:
+      A policy.
+
+    All other values are recomputed.
+
+    >>> from primax_core import lax
+    >>> policy = checkpoint_policies.save_only_these_names("a")
+    >>> policy(lax.sin_p), policy(name_p, name="a"), policy(name_p, name="b")
+    (False, True, False)
+    """
     names = frozenset(names_which_can_be_saved)
     return lambda prim, *_, **params: prim is name_p and params["name"] in names
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Save the values that either policy saves."""
+    """Policy for ``checkpoint``: save the values that either of two policies saves.
+
+    Args:
+      policy_1: a policy.
+      policy_2: a policy.
+
+    Returns:
+      A policy.
+
+    Calls can be nested, for more than two policies.
+
+    >>> policy = checkpoint_policies.save_from_both_policies(
+    ...     checkpoint_policies.dots_saveable, checkpoint_policies.save_only_these_names("a")
+    ... )
+    >>> from primax_core import lax
+    >>> policy(lax.dot_general_p), policy(name_p, name="a"), policy(lax.sin_p)
+    (True, True, False)
+    """
 
     def policy(prim, *args, **params):
         return policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
@@ -179,7 +360,31 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Save some named values in their memory and others in another memory kind."""
+    """Policy for ``checkpoint``: save some named values, and offload others.
+
+    Args:
+      names_which_can_be_saved: names of values that stay in their memory.
+      names_which_can_be_offloaded: names of values that are copied.
+      offload_src: the memory kind of the values, such as ``"device"``.
+      offload_dst: the memory kind of the copies, such as ``"pinned_host"``.
+
+    Returns:
+      A policy.
+
+    Raises:
+      ValueError: if a name is in both lists.
+
+    All other values are recomputed.
+
+    >>> policy = checkpoint_policies.save_and_offload_only_these_names(
+    ...     names_which_can_be_saved=["a"],
+    ...     names_which_can_be_offloaded=["b"],
+    ...     offload_src="device",
+    ...     offload_dst="pinned_host",
+    ... )
+    >>> policy(name_p, name="b").dst
+    'pinned_host'
+    """
     saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
     both = saved & offloaded
     if both:
@@ -198,7 +403,18 @@ def save_and_offload_only_these_names(
 class CheckpointPolicies:
     """Policies for ``checkpoint(policy=...)``.
 
-    A policy is ``(primitive, *avals, **params) -> bool``: ``True`` saves the operation's results.
+    A policy is ``(primitive, *avals, **params) -> bool``: ``True`` saves the operation's results,
+    ``False`` recomputes them. It may also return ``Offloadable(src, dst)``, for results that are
+    copied to another memory kind. Own policies are functions of this form.
+
+    ``dots_saveable`` and ``dots_with_no_batch_dims_saveable`` are policies; the functions
+    ``save_...`` and ``offload_...`` return one.
+
+    >>> from primax_core import checkpoint, grad, lax
+    >>> save_sines = lambda prim, *avals, **params: prim is lax.sin_p
+    >>> f = checkpoint(lambda x: lax.cos(lax.sin(x)), policy=save_sines)
+    >>> float(grad(f)(0.0))
+    -0.0
     """
 
     everything_saveable: Policy = staticmethod(everything_saveable)
@@ -228,7 +444,29 @@ checkpoint_policies: Final = CheckpointPolicies()
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
-    """Avals and origins of the values that reverse mode of ``fun`` saves."""
+    """Avals and origins of the values that reverse mode of ``fun`` saves.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      args: positional arguments of ``fun``, at which it is traced.
+      kwargs: keyword arguments of ``fun``.
+
+    Returns:
+      A list of pairs: the type of the value, and a text about its origin: an argument, a
+      constant, or an operation with its source location.
+
+    Raises:
+      TypeError: if an argument or a result is not an array.
+
+    The function is traced, not run. Sum ``aval.size * aval.dtype.itemsize`` for the memory.
+
+    >>> from primax_core import checkpoint, lax
+    >>> f = lambda x: lax.sin(lax.sin(x))
+    >>> len(saved_residuals(f, 1.0)), len(saved_residuals(checkpoint(f), 1.0))
+    (2, 1)
+    >>> saved_residuals(checkpoint(f), 1.0)[0][1]
+    'from the argument x'
+    """
     leaves, in_tree = _flatten((args, kwargs))
     names = leaf_names(fun, args, kwargs)
     trace = StagingTrace(state.trace)
@@ -273,7 +511,28 @@ def _needed(tape, tangents):
 
 
 def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print a line for every value that reverse mode of ``fun`` saves."""
+    """Print a line for every value that reverse mode of ``fun`` saves.
+
+    A line has the type of a value and its origin: an argument, a constant, or an operation with
+    its source location.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      args: positional arguments of ``fun``, at which it is traced.
+      kwargs: keyword arguments of ``fun``.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      TypeError: if an argument or a result is not an array.
+
+    The function is traced, not run. :func:`saved_residuals` returns the same as a list.
+
+    >>> from primax_core import checkpoint, lax
+    >>> print_saved_residuals(checkpoint(lambda x: lax.sin(lax.sin(x))), 1.0)
+    f32[] from the argument x
+    """
     for aval, text in saved_residuals(fun, *args, **kwargs):
         print(f"{aval.str_short()} {text}")
 

@@ -67,18 +67,30 @@ def closure_convert(
 ) -> tuple[Callable[..., Any], list[Any]]:
     """A function without tracers in its closure, and their values.
 
+    A custom rule must not close over tracers that are differentiated: pass the values as
+    arguments.
+
     Args:
-      fun: a function that may close over tracers.
+      fun: a function of pytrees of arrays that may close over tracers.
       example_args: arguments of the same types as in later calls.
 
     Returns:
       ``(converted, values)``: ``converted(*args, *values)`` computes ``fun(*args)``. Values that
       are not differentiated stay in the closure.
 
-    >>> import numpy as np
+    Raises:
+      TypeError: if ``fun`` is not callable, or ``converted`` is called with arguments of another
+        structure.
+
     >>> converted, values = closure_convert(lambda x: x * 2.0, 1.0)
-    >>> float(converted(3.0, *values))
-    6.0
+    >>> float(converted(3.0, *values)), len(values)
+    (6.0, 0)
+    >>> from primax_core import grad
+    >>> def outer(y):
+    ...     converted, values = closure_convert(lambda x: x * y, 1.0)
+    ...     return converted(3.0, *values)
+    >>> float(grad(outer)(2.0))
+    3.0
     """
     check_callable(fun)
     closure, consts = convert_closure(fun, *example_args)

@@ -96,20 +96,33 @@ class _Bound:
 class custom_jvp(_CustomFunction[_P, _R]):
     """A function with a custom forward-mode rule, which also defines reverse mode.
 
-    Args:
-      fun: the function.
-      nondiff_argnums: positions of arguments that are not differentiated, such as functions.
+    Define the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out,
+    tangent)``, or one rule for each argument with :meth:`defjvps`. Reverse mode transposes the
+    tangent of the rule, which therefore must be linear in the tangents. Without a derivative the
+    function runs unchanged, also under ``jit`` and ``vmap``.
 
-    Define the rule with :meth:`defjvp`, as ``rule(*nondiff, primals, tangents) -> (out, tangent)``,
-    or one rule for each argument with :meth:`defjvps`.
+    Args:
+      fun: the function of pytrees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated, such as functions. They
+        precede ``primals`` in the call of the rule.
+      nondiff_argnames: names of such arguments.
+
+    Raises:
+      AttributeError: if the function is called before a rule is defined.
+      TypeError: if the rule does not return a pair of values of the same structure and types.
+
+    The rule may itself be differentiated. It must not close over tracers that are differentiated.
 
     >>> @custom_jvp
     ... def f(x):
     ...     return x * x
-    >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), 10.0 * tangents[0]))
-    >>> from primax_core import grad
-    >>> float(grad(f)(1.0))
-    10.0
+    >>> @f.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return f(x), 10.0 * t
+    >>> from primax_core import grad, jvp
+    >>> float(grad(f)(1.0)), [float(v) for v in jvp(f, (3.0,), (1.0,))]
+    (10.0, [9.0, 10.0])
     """
 
     _undefined = {"jvp": None, "symbolic_zeros": False}
@@ -118,19 +131,50 @@ class custom_jvp(_CustomFunction[_P, _R]):
     symbolic_zeros: bool
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule and return it; usable as a decorator.
+        """Set the rule of the function and return it; usable as a decorator.
 
         Args:
-          symbolic_zeros: pass zero tangents as ``SymbolicZero``.
+          jvp: ``jvp(*nondiff, primals, tangents)`` returns ``(out, tangent)``. ``primals`` and
+            ``tangents`` are tuples with one entry for each differentiable argument; the tangent
+            has the structure and types of the result.
+          symbolic_zeros: pass zero tangents as ``SymbolicZero`` instead of arrays of zeros.
+
+        Returns:
+          ``jvp``.
+
+        The rule replaces a rule that was set before. For a rule of each argument see
+        :meth:`defjvps`.
+
+        >>> f = custom_jvp(lambda x, y: x * y)
+        >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] - tangents[1]))
+        >>> from primax_core import grad
+        >>> [float(g) for g in grad(f, argnums=(0, 1))(2.0, 3.0)]
+        [1.0, -1.0]
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a rule ``(tangent, out, *primals) -> tangent of out`` for each argument.
+        """Set a rule for each argument of the function.
 
-        ``None`` is a zero derivative.
+        Args:
+          jvps: for each argument ``rule(tangent, out, *primals)``, which returns its contribution
+            to the tangent of the result; ``None`` is a zero derivative.
+
+        Returns:
+          ``None``.
+
+        Raises:
+          TypeError: if the function has ``nondiff_argnums``.
+
+        The contributions are added.
+
+        >>> f = custom_jvp(lambda x, y: x * y)
+        >>> f.defjvps(lambda t, out, x, y: y * t, None)
+        >>> from primax_core import grad
+        >>> [float(g) for g in grad(f, argnums=(0, 1))(2.0, 3.0)]
+        [3.0, 0.0]
         """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
@@ -218,19 +262,31 @@ def _checked_jvp_outputs(pair, rule: Callable, fun: Callable):
 class custom_vjp(_CustomFunction[_P, _R]):
     """A function with custom reverse-mode rules.
 
-    Args:
-      fun: the function.
-      nondiff_argnums: positions of arguments that are not differentiated, such as functions.
+    Define the rules with :meth:`defvjp`: a forward pass that returns the value and residuals, and
+    a backward pass from the cotangent of the value to those of the arguments. Without a
+    derivative the function runs unchanged, also under ``jit`` and ``vmap``.
 
-    Define the rules with :meth:`defvjp`. Forward-mode differentiation is not supported.
+    Args:
+      fun: the function of pytrees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated, such as functions. They
+        precede the residuals in the call of the backward pass.
+      nondiff_argnames: names of such arguments.
+
+    Raises:
+      AttributeError: if the function is called before rules are defined.
+      TypeError: if it is differentiated in forward mode, or a rule returns values of another
+        structure or type.
+
+    The backward pass may be differentiated in both modes. Rules must not close over tracers that
+    are differentiated, see :func:`closure_convert`.
 
     >>> @custom_vjp
     ... def f(x):
     ...     return x * x
     >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (5.0 * ct,))
     >>> from primax_core import grad
-    >>> float(grad(f)(1.0))
-    5.0
+    >>> float(f(3.0)), float(grad(f)(3.0))
+    (9.0, 5.0)
     """
 
     _undefined = {
@@ -254,7 +310,7 @@ class custom_vjp(_CustomFunction[_P, _R]):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Set the rules.
+        """Set the forward and the backward pass of the function.
 
         Args:
           fwd: takes the function's arguments and returns ``(out, residuals)``.
@@ -262,11 +318,20 @@ class custom_vjp(_CustomFunction[_P, _R]):
             differentiable argument; ``None`` is zero.
           symbolic_zeros: pass objects with ``.value`` and ``.perturbed`` to ``fwd``, and zero
             cotangents as ``SymbolicZero`` to ``bwd``.
-          optimize_remat: trace the forward rule as one operation, which is replaced by the function
-            itself if rematerialization does not need its residuals.
+          optimize_remat: trace the forward rule as one operation, which is replaced by the
+            function itself if rematerialization does not need its residuals.
+
+        Returns:
+          ``None``.
 
         Raises:
           NotImplementedError: if both options are set.
+
+        >>> f = custom_vjp(lambda x, y: x * y)
+        >>> f.defvjp(lambda x, y: (x * y, (x, y)), lambda res, ct: (res[1] * ct, None))
+        >>> from primax_core import grad
+        >>> [float(g) for g in grad(f, argnums=(0, 1))(2.0, 3.0)]
+        [3.0, 0.0]
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(
@@ -283,11 +348,21 @@ class custom_vjp(_CustomFunction[_P, _R]):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Set the rules, like :meth:`defvjp`, where ``bwd`` also returns logs.
+        """Set the rules, like :meth:`defvjp`, where the backward pass also returns logs.
 
         Args:
-          bwd: returns ``(cotangents, logs)``; ``logs`` is a dict of pytrees of arrays, or ``None``.
-            The method ``with_logs`` of a pullback returns them; otherwise they are discarded.
+          fwd: takes the function's arguments and returns ``(out, residuals)``.
+          bwd: returns ``(cotangents, logs)``; ``logs`` is a dict of pytrees of arrays, or
+            ``None``. The method ``with_logs`` of a pullback returns them; otherwise they are
+            discarded.
+          symbolic_zeros: as for :meth:`defvjp`.
+          optimize_remat: as for :meth:`defvjp`.
+
+        Returns:
+          ``None``.
+
+        Raises:
+          NotImplementedError: if both options are set.
 
         >>> @custom_vjp
         ... def f(x):
@@ -447,7 +522,23 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of a pytree of values, as a rule returns it.
 
     Args:
+      val: a pytree of arrays.
       symbolic_zeros: return ``SymbolicZero`` instead of arrays.
+
+    Returns:
+      A pytree of the structure of ``val``: zeros of the shapes and dtypes of tangents, ``float0``
+      for integers.
+
+    Raises:
+      TypeError: if a leaf is not an array.
+
+    Rules of ``custom_jvp`` use it for results without a derivative.
+
+    >>> import numpy as np
+    >>> from primax_core.custom_derivatives import zero_from_primal
+    >>> zero = zero_from_primal({"a": np.ones(2, np.float32), "n": 3})
+    >>> zero["a"].tolist(), zero["n"].dtype
+    ([0.0, 0.0], dtype([('float0', 'V')]))
     """
 
     def zero(x: Any) -> Any:
@@ -458,7 +549,27 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values of the arguments of a forward rule with ``symbolic_zeros``, a pytree."""
+    """The values of the arguments of a forward rule with ``symbolic_zeros``.
+
+    Such a rule receives, for each leaf, an object with ``.value`` and with ``.perturbed``, which
+    is False if the leaf is not differentiated.
+
+    Args:
+      tree: a pytree of these objects. Other leaves are returned unchanged.
+
+    Returns:
+      A pytree of the same structure with their values.
+
+    >>> from primax_core import custom_vjp, grad
+    >>> from primax_core.custom_derivatives import custom_vjp_primal_tree_values
+    >>> f = custom_vjp(lambda x: x * x)
+    >>> def fwd(x):
+    ...     value = custom_vjp_primal_tree_values(x)
+    ...     return value * value, value
+    >>> f.defvjp(fwd, lambda x, ct: (2.0 * x * ct,), symbolic_zeros=True)
+    >>> float(grad(f)(3.0))
+    6.0
+    """
     return pytree.tree_map(_value_of, tree, is_leaf=lambda x: type(x) is PerturbedValue)
 
 

@@ -15,18 +15,29 @@ from .custom_derivatives import custom_vjp
 def custom_gradient(fun: Callable[..., Any], *, with_logs: bool = False) -> Any:
     """A function that returns its value and its vjp function, as a differentiable function.
 
-    ``fun(*args)`` returns ``(value, vjp)``, where ``vjp(cotangent)`` returns one cotangent for each
-    argument (bare, for a single one). Values in the closure of ``vjp`` are the residuals.
-
     Args:
+      fun: ``fun(*args)`` returns ``(value, vjp)``, where ``vjp(cotangent)`` returns one cotangent
+        for each argument (bare, for a single one). Values in the closure of ``vjp`` are the
+        residuals.
       with_logs: ``vjp`` returns ``(cotangents, logs)``; see :meth:`custom_vjp.defvjp_with_logs`.
 
+    Returns:
+      A function of the same arguments that returns the value only.
+
+    Raises:
+      TypeError: if ``fun`` does not return a pair, or the cotangents have another structure or
+        dtype than the arguments.
+      ValueError: if a cotangent has another shape than its argument.
+
+    The rule defines reverse mode only: ``jvp`` of the function raises an error. It is a shorter
+    form of :class:`custom_vjp`.
+
+    >>> from primax_core import grad
     >>> @custom_gradient
     ... def f(x):
     ...     return x * x, lambda ct: 3.0 * ct
-    >>> from primax_core import grad
-    >>> float(grad(f)(1.0))
-    3.0
+    >>> float(f(2.0)), float(grad(f)(2.0))
+    (4.0, 3.0)
     """
     check_callable(fun)
 

@@ -32,8 +32,16 @@ def callback(
     Args:
       callback: receives arrays in place of arrays, and other arguments unchanged. Without it a
         decorator with the other options is returned.
+      args: positional arguments, pytrees of arrays or other values.
       ordered: the calls happen in program order; others may be interleaved.
       partitioned: each device calls the function with its shards of the values.
+      kwargs: keyword arguments.
+
+    Returns:
+      ``None``, or a decorator.
+
+    Raises:
+      TypeError: if ``callback`` is not callable.
 
     Under ``vmap`` it is called for each example, in order; under ``grad``, in the forward pass
     (and again where ``checkpoint`` recomputes it). Its errors are raised by
@@ -156,17 +164,23 @@ def print(
     Args:
       fmt: a format string for ``str.format``. Without it a decorator with the other options is
         returned.
-      args, kwargs: the values of the fields of ``fmt``: pytrees of arrays, or other values.
+      args: values of the positional fields of ``fmt``: pytrees of arrays, or other values.
       ordered: the lines appear in program order.
       partitioned: each device prints its shards of the values.
       skip_format_check: allow unused arguments and missing fields.
+      _use_logging: ``True`` writes to the logger instead, see :func:`log`.
+      kwargs: values of the named fields.
 
-    It prints once for each example under ``vmap``, and in the forward pass under ``grad``. NumPy's
-    print options are those at the time of the call.
+    Returns:
+      ``None``, or a decorator.
 
     Raises:
       ValueError: if an argument is not used by a field.
+      TypeError: if ``fmt`` is not a string.
       IndexError, KeyError: if a field has no argument.
+
+    It prints once for each example under ``vmap``, and in the forward pass under ``grad``.
+    NumPy's print options are those at the time of the call.
 
     >>> from primax_core import effects_barrier, jit
     >>> jit(lambda x: print("x is {x:.1f}, twice that {}", 2 * x, x=x))(1.5)
@@ -219,9 +233,43 @@ def log(
     _use_logging: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Like :func:`print`, but the text goes to the logger ``primax_core.debug``, level INFO.
+    """Write values of a running function to the logger ``primax_core.debug``, level INFO.
 
-    The record names the file and the line that called ``log``.
+    Args:
+      fmt: a format string for ``str.format``. Without it a decorator with the other options is
+        returned.
+      args: values of the positional fields of ``fmt``: pytrees of arrays, or other values.
+      ordered: the records appear in program order.
+      partitioned: each device logs its shards of the values.
+      skip_format_check: allow unused arguments and missing fields.
+      _use_logging: ``False`` prints instead.
+      kwargs: values of the named fields.
+
+    Returns:
+      ``None``, or a decorator.
+
+    Raises:
+      ValueError: if an argument is not used by a field.
+      TypeError: if ``fmt`` is not a string.
+      IndexError, KeyError: if a field has no argument.
+
+    The record names the file and the line that called ``log``. It is written once for each
+    example under ``vmap``, and in the forward pass under ``grad``.
+
+    >>> import logging
+    >>> from primax_core import effects_barrier, jit
+    >>> records = []
+    >>> handler = logging.Handler()
+    >>> handler.emit = lambda record: records.append(record.getMessage())
+    >>> logger = logging.getLogger("primax_core.debug")
+    >>> logger.addHandler(handler)
+    >>> logger.setLevel("INFO")
+    >>> jit(lambda x: log("x is {}", x))(1.5)
+    >>> effects_barrier()
+    >>> logger.removeHandler(handler)
+    >>> logger.setLevel("NOTSET")
+    >>> records
+    ['x is 1.5']
     """
     return print(
         fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check,

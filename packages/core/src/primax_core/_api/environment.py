@@ -18,7 +18,17 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Print versions and devices, for bug reports.
 
     Args:
-      return_string: return the text instead.
+      return_string: return the text instead of printing it.
+
+    Returns:
+      ``None``, or the text: versions of the library, of jaxlib, NumPy and Python, the devices,
+      the number of processes and the platform.
+
+    The function starts the backends.
+
+    >>> text = print_environment_info(return_string=True)
+    >>> [line.partition(":")[0] for line in text.splitlines()][:3]
+    ['primax', 'jaxlib', 'numpy']
     """
     devices = local_devices()
     kinds = ", ".join(sorted({d.device_kind for d in devices}))
@@ -40,12 +50,24 @@ def print_environment_info(return_string: bool = False) -> str | None:
 def effects_barrier() -> None:
     """Wait until all started computations and their side effects have finished.
 
+    Callbacks run while the program goes on. After this call their effects are visible.
+
+    Returns:
+      ``None``.
+
     Raises:
       JaxRuntimeError: if a callback raised an error that was not raised yet; that error is the
         cause.
       RuntimeError: inside a callback.
 
+    The exit of the process waits in the same way.
+
+    >>> from primax_core import debug, jit
+    >>> seen = []
+    >>> jit(lambda x: debug.callback(lambda v: seen.append(float(v)), x))(2.0)
     >>> effects_barrier()
+    >>> seen
+    [2.0]
     """
     in_flight.barrier()
     for array in live_arrays():

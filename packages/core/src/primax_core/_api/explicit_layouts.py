@@ -18,8 +18,20 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any =
       in_layouts: a ``Layout`` for all arguments, or a tuple with a pytree prefix of layouts for
         each. ``None`` leaves them unchanged.
 
+    Returns:
+      A function with the signature of ``f``.
+
+    Raises:
+      TypeError: if a leaf of ``in_layouts`` is not a ``Layout``.
+      ValueError: if a layout is not a permutation of the axes of its array.
+
+    Arguments are rearranged by :func:`with_layout_constraint`. Values do not change.
+
+    >>> import numpy as np
     >>> from primax_core.layout import Layout
     >>> column_major = explicit_layout(lambda x: x * 2, in_layouts=Layout((1, 0)))
+    >>> column_major(np.ones((2, 3))).shape
+    (2, 3)
     """
     if f is None:
         return lambda f: explicit_layout(f, in_layouts=in_layouts)

@@ -25,11 +25,19 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All leaves of a tree in one vector, and the inverse function.
 
     Args:
-      pytree: a tree of arrays and numbers. Leaves of different dtypes are promoted to a common one;
-        ``unravel`` restores their dtypes.
+      pytree: a tree of arrays and numbers. Leaves of different dtypes are promoted to a common
+        one; ``unravel`` restores their dtypes.
 
     Returns:
-      ``(vector, unravel)``. ``unravel`` accepts vectors of the same length.
+      ``(vector, unravel)``. ``unravel`` accepts vectors of the same length and returns trees of
+      the structure, shapes and dtypes of ``pytree``.
+
+    Raises:
+      TypeError: if a leaf is not an array or a number.
+      ValueError: raised by ``unravel`` for a vector of another length.
+
+    Both functions are linear, and can be transformed. Optimizers and solvers for vectors use
+    them.
 
     >>> import numpy as np
     >>> vector, unravel = ravel_pytree({"a": np.ones(2, np.float32), "b": 3.0})

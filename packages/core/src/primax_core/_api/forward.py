@@ -34,15 +34,31 @@ def jvp(
     """Value of a function, and its derivative along tangents.
 
     Args:
-      primals, tangents: sequences of the same structure; tangents have the types of their primals
-        (``float0`` for integers).
+      fun: takes and returns pytrees of arrays.
+      primals: a tuple or list of arguments, at which the function is differentiated.
+      tangents: a tuple or list of the structure of ``primals``. Tangents have the shapes and
+        dtypes of their primals, and the dtype ``float0`` for integers and booleans.
+      has_aux: ``fun`` returns a pair with an auxiliary second element, which has no tangent.
 
     Returns:
-      ``(value, tangent)`` or ``(value, tangent, aux)``.
+      ``(value, tangent)`` or ``(value, tangent, aux)``; the tangent has the structure of the
+      value.
+
+    Raises:
+      TypeError: if ``primals`` and ``tangents`` are not tuples or lists of one structure, or a
+        dtype differs.
+      ValueError: if the shape of a tangent differs.
+
+    Value and tangent are computed together, in memory independent of the length of the
+    computation. For many tangents at the same primals see :func:`linearize`; :func:`jacfwd`
+    computes all columns of a Jacobian.
 
     >>> y, dy = jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(y), float(dy)
+    (9.0, 6.0)
+    >>> _, dy = jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.5))
     >>> float(dy)
-    6.0
+    5.5
     """
     check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
@@ -126,15 +142,29 @@ def linearize(
     """Value of a function, and its derivative there as a reusable linear function.
 
     Args:
+      fun: takes and returns pytrees of arrays.
+      primals: the arguments, at which it is differentiated.
+      has_aux: ``fun`` returns a pair with an auxiliary second element.
       in_nzs: a bool, or nested tuples of bools that are a prefix of the arguments: those that are
         differentiated. The tangents of the others are ignored.
 
     Returns:
-      ``(value, f_jvp)`` or ``(value, f_jvp, aux)``; the residuals are computed once.
+      ``(value, f_jvp)`` or ``(value, f_jvp, aux)``. ``f_jvp(*tangents)`` returns the tangent of
+      the value; the residuals are computed once.
+
+    Raises:
+      TypeError: if an argument or a result is not an array, or ``fun`` does not return a pair for
+        ``has_aux``.
+      ValueError: raised by ``f_jvp`` if tangents do not have the types of the primals.
+
+    ``f_jvp`` contains only linear operations, so that :func:`linear_transpose` applies to it. One
+    call of :func:`jvp` is cheaper for a single tangent.
 
     >>> y, f_jvp = linearize(lambda x: x * x, 3.0)
-    >>> float(f_jvp(1.0))
-    6.0
+    >>> float(y)
+    9.0
+    >>> [float(f_jvp(t)) for t in (1.0, 2.0)]
+    [6.0, 12.0]
     """
     check_callable(fun)
     out, pullback, aux = pull_back(fun, primals, has_aux, in_nzs)
@@ -203,14 +233,27 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
 
     Args:
       fun: a linear function; constants added to its result are ignored.
-      primals: arrays or ``ShapeDtypeStruct`` with the types of the arguments.
+      primals: arrays or ``ShapeDtypeStruct`` with the types of the arguments. Values are not
+        read.
 
     Returns:
       A function from a cotangent of the result to a tuple of cotangents of the arguments.
 
+    Raises:
+      TypeError: if the function is not linear, an argument is a float and the result an integer
+        or the reverse, or a cotangent does not have the type of the result.
+
+    The function is not evaluated. For a matrix ``A`` the transpose of ``lambda x: A @ x``
+    multiplies by the transposed matrix. It can be transposed, differentiated and mapped again.
+
     >>> (ct,) = linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
     >>> float(ct)
     6.0
+    >>> from primax_core import ShapeDtypeStruct, lax
+    >>> x = ShapeDtypeStruct((3,), "float32")
+    >>> (ct,) = linear_transpose(lambda x: lax.reduce_sum(x, (0,)), x)(2.0)
+    >>> ct.tolist()
+    [2.0, 2.0, 2.0]
     """
     check_callable(fun)
     leaves, in_tree = tree_flatten(primals)

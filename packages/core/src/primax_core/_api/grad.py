@@ -33,17 +33,31 @@ def value_and_grad(
     """A function that returns the value of ``fun`` and its gradient.
 
     Args:
-      fun: returns a real scalar (or complex, if ``holomorphic``).
-      argnums: positional arguments to differentiate; a tuple gives a tuple of gradients.
-      has_aux: ``fun`` returns ``(value, aux)``.
+      fun: a function that returns a real scalar (or a complex one, if ``holomorphic``). Its
+        arguments are arrays, numbers and pytrees of them.
+      argnums: positional arguments to differentiate; a tuple gives a tuple of gradients. Keyword
+        arguments are not differentiated.
+      has_aux: ``fun`` returns ``(value, aux)``; ``aux`` may be any pytree.
       holomorphic: compute the complex derivative of a complex function.
       allow_int: return ``float0`` gradients for integer arguments instead of raising an error.
 
-    For a complex argument the gradient is the conjugate of the direction of steepest ascent.
+    Returns:
+      A function with the signature of ``fun`` that returns ``(value, gradient)``, or ``((value,
+      aux), gradient)``. The gradient has the structure, shapes and dtypes of the arguments.
+
+    Raises:
+      TypeError: if the result is not a real scalar, an argument is an integer, or fewer arguments
+        are passed than ``argnums`` needs.
+
+    For a complex argument the gradient is the conjugate of the direction of steepest ascent. The
+    function is evaluated once, in reverse mode. It composes with ``jit``, ``vmap`` and itself.
 
     >>> value, g = value_and_grad(lambda x: x * x)(3.0)
     >>> float(value), float(g)
     (9.0, 6.0)
+    >>> (value, aux), g = value_and_grad(lambda x: (x * x, "aux"), has_aux=True)(3.0)
+    >>> aux, float(g)
+    ('aux', 6.0)
     """
     summary = f"Value and gradient of {{}} with respect to argument {argnums}."
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
@@ -86,10 +100,36 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[_P, Any]:
-    """A function that returns the gradient of ``fun``; arguments as :func:`value_and_grad`.
+    """A function that returns the gradient of ``fun``.
+
+    Args:
+      fun: a function that returns a real scalar (or a complex one, if ``holomorphic``). Its
+        arguments are arrays, numbers and pytrees of them.
+      argnums: positional arguments to differentiate; a tuple gives a tuple of gradients. Keyword
+        arguments are not differentiated.
+      has_aux: ``fun`` returns ``(value, aux)``; ``aux`` may be any pytree.
+      holomorphic: compute the complex derivative of a complex function.
+      allow_int: return ``float0`` gradients for integer arguments instead of raising an error.
+
+    Returns:
+      A function with the signature of ``fun`` that returns the gradient, or ``(gradient, aux)``.
+      The gradient has the structure, shapes and dtypes of the arguments; for several ``argnums``
+      it is a tuple.
+
+    Raises:
+      TypeError: if the result is not a real scalar, an argument is an integer, or fewer arguments
+        are passed than ``argnums`` needs.
+
+    For a complex argument the gradient is the conjugate of the direction of steepest ascent. The
+    function is evaluated in reverse mode. It composes with ``jit``, ``vmap`` and itself, to any
+    order.
 
     >>> float(grad(lambda x: x * x * x)(2.0))
     12.0
+    >>> float(grad(grad(lambda x: x * x * x))(2.0))
+    12.0
+    >>> [float(g) for g in grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)]
+    [3.0, 2.0]
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 

@@ -20,10 +20,25 @@ from .._runtime.jaxlib_errors import JaxRuntimeError
 def disable_jit(disable: bool = True) -> Override:
     """Context manager (or decorator) that disables ``jit``, also of loops.
 
-    Functions run operation by operation, so that values can be inspected.
+    Functions run operation by operation, so that values can be inspected and ``print`` shows
+    numbers. ``scan``, ``cond`` and ``while_loop`` become Python loops and branches.
 
+    Args:
+      disable: ``False`` enables ``jit`` inside of an enclosing context.
+
+    Returns:
+      A context manager for the current thread, also usable as a decorator.
+
+    It is slow. Results may differ in the last bits, because XLA fuses nothing.
+
+    >>> from primax_core import jit
+    >>> traced = []
+    >>> f = jit(lambda x: traced.append(type(x).__name__) or x + 1.0)
     >>> with disable_jit():
-    ...     pass
+    ...     _ = f(1.0)
+    >>> _ = f(1.0)
+    >>> traced
+    ['float', 'JitTracer']
     """
     return config.disable_jit(disable)
 
@@ -68,7 +83,16 @@ def transfer_guard(new_val: str) -> _Several:
         devices; ``"log_explicit"`` or ``"disallow_explicit"`` also the explicit ones with
         ``device_put`` and ``device_get``.
 
-    Reading an array on a CPU is not a transfer.
+    Returns:
+      A context manager for the current thread.
+
+    Raises:
+      ValueError: for another value.
+      JaxRuntimeError: raised by a transfer that is disallowed.
+
+    Reading an array on a CPU is not a transfer. The options ``transfer_guard_host_to_device``,
+    ``transfer_guard_device_to_host`` and ``transfer_guard_device_to_device`` set one direction
+    each.
 
     >>> with transfer_guard("disallow"):
     ...     pass
@@ -84,6 +108,12 @@ _guards: list[int] = []  # identifiers of the thread with active guards
 
 class thread_guard:
     """Context manager that fails if another thread has an active guard.
+
+    Programs over several processes must start executables in the same order in all of them; calls
+    from several threads have no fixed order.
+
+    Args:
+      new_val: False makes the guard inactive.
 
     Raises:
       JaxRuntimeError: on entry, if a guard of another thread is active.
@@ -121,8 +151,17 @@ def array_garbage_collection_guard(new_val: str | None) -> Override:
     An array in a reference cycle keeps its memory until the collector finds the cycle.
 
     Args:
-      new_val: ``"allow"``, ``"log"`` (an error is printed for each such array) or ``"fatal"`` (the
-        process is aborted).
+      new_val: ``"allow"``, ``"log"`` (an error is printed for each such array) or ``"fatal"``
+        (the process is aborted).
+
+    Returns:
+      A context manager for the current thread.
+
+    Raises:
+      ValueError: for another value.
+
+    Use it in tests to find cycles, for example of exceptions whose tracebacks hold frames with
+    arrays.
 
     >>> with array_garbage_collection_guard("log"):
     ...     pass
@@ -180,14 +219,26 @@ class UserContext:
 def make_user_context(default_value: Any = None) -> UserContext:
     """A context whose value is part of the keys of traced functions.
 
-    A function that reads the value during tracing is retraced for each new value.
+    A function that reads the value during tracing is retraced for each new value. A global
+    variable would be read once and stay in the executable.
 
     Args:
-      default_value: hashable, as all values.
+      default_value: the value outside of all contexts; hashable, as all values.
 
+    Returns:
+      An object ``context``: ``with context(value):`` sets the value in the current thread, and
+      ``context.value`` reads it.
+
+    Raises:
+      TypeError: if a value is not hashable.
+
+    >>> from primax_core import jit
     >>> scale = make_user_context(1.0)
+    >>> f = jit(lambda x: x * scale.value)
     >>> with scale(3.0):
-    ...     print(scale.value)
-    3.0
+    ...     print(float(f(2.0)))
+    6.0
+    >>> print(float(f(2.0)))
+    2.0
     """
     return UserContext(default_value)

@@ -456,30 +456,50 @@ def jit(
     """A function that is traced and compiled once for each signature of its arguments.
 
     The function must be pure: it runs once for each new combination of shapes, dtypes, tree
-    structures and static values, with tracers in place of arrays.
+    structures and static values, with tracers in place of arrays. Later calls launch the
+    executable.
 
     Args:
-      static_argnums, static_argnames: arguments that are hashable Python values; the function is
+      fun: the function. Its arguments and results are arrays, numbers and pytrees of them.
+        Without it a decorator with the options is returned.
+      in_shardings: shardings of the arguments, a prefix of the tuple of arguments; by default
+        those of the arrays.
+      out_shardings: shardings of the results, a prefix of the result; by default XLA chooses.
+      static_argnums: positions of arguments that are hashable Python values. The function is
         retraced for each new value.
-      donate_argnums, donate_argnames: arguments whose buffers are donated; the call deletes them.
+      static_argnames: names of such arguments. Positions and names are completed from each other.
+      donate_argnums: positions of arguments whose buffers are donated; the call deletes these
+        arrays.
+      donate_argnames: names of such arguments.
       keep_unused: pass unused arguments to the executable.
-      device, backend: device of the computation; prefer ``device_put`` of the arguments.
+      device: the device of the computation; prefer ``device_put`` of the arguments.
+      backend: the platform of the computation; prefer ``device_put`` of the arguments.
       inline: inline the jaxpr into enclosing jitted functions instead of calling it; or an
         ``Inline`` value for the time of inlining.
-      compiler_options: XLA options for this function.
-      in_shardings, out_shardings: shardings of arguments and results.
+      compiler_options: XLA options for this function, by name.
 
-    Without a function, a decorator with these options is returned.
+    Returns:
+      A function with the signature of ``fun``. Its methods ``trace``, ``lower`` and
+      ``eval_shape`` give the stages of compilation, see :mod:`primax_core.stages`;
+      ``clear_cache`` deletes its executables.
 
     Raises:
-      TypeError: if an argument or a result is not an array, or ``fun`` is not callable.
+      TypeError: if ``fun`` is not callable, or an argument or a result is not an array.
       ValueError: for unhashable static arguments, and for inconsistent options.
+      TracerBoolConversionError: if the function branches on the value of an array. Use
+        :func:`~primax_core.lax.cond`, or make the argument static.
+
+    Derivatives and batches of the function are compiled too: ``grad(jit(f))`` launches one
+    executable forward and one backward. Inside another traced function the call is one operation.
 
     >>> @jit
     ... def f(x, y):
     ...     return x * y + 1.0
     >>> float(f(2.0, 3.0))
     7.0
+    >>> power = jit(lambda x, n: x**n, static_argnums=1)
+    >>> float(power(2.0, 3))
+    8.0
     """
     options = {k: v for k, v in locals().items() if k != "fun"}
     if fun is UNSPECIFIED:
@@ -603,5 +623,24 @@ def _link(fun, nums: tuple[int, ...], names: tuple[str, ...], what: str):
 
 
 def clear_caches() -> None:
-    """Delete all traced jaxprs and all executables."""
+    """Delete all traced jaxprs and all executables, of all functions and all threads.
+
+    The next call of each function traces and compiles it again. Executables on disk remain, see
+    :mod:`primax_core.cache`. Arrays are not affected.
+
+    Returns:
+      ``None``.
+
+    Programs need it rarely: caches are bounded, and an entry is freed with its function. It helps
+    in tests, and where a function was changed in place.
+
+    >>> from primax_core import jit
+    >>> traced = []
+    >>> f = jit(lambda x: traced.append("f") or x + 1.0)
+    >>> _ = f(1.0), f(2.0)
+    >>> clear_caches()
+    >>> _ = f(1.0)
+    >>> traced
+    ['f', 'f']
+    """
     caches.clear_all()

@@ -20,16 +20,25 @@ _compiled: dict[tuple, Callable[..., Any]] = caches.bounded_cache(512)
 def with_out_sharding(fun: Callable[..., Any], out_sharding: Any, *args: Any, **kwargs: Any) -> Any:
     """The results of a function of arrays, with a sharding.
 
-    Called directly, it is compiled, so that no device has the whole result. In the function, types
-    of values do not say how they are divided: the compiler divides them as the result requires.
+    Called directly, it is compiled, so that no device has the whole result. In the function,
+    types of values do not say how they are divided: the compiler divides them as the result
+    requires.
 
     Args:
       fun: the function; its arguments other than arrays are static.
       out_sharding: a ``NamedSharding``, or a ``PartitionSpec`` for the mesh in effect.
+      args: positional arguments.
+      kwargs: keyword arguments.
+
+    Returns:
+      The results of ``fun``.
 
     Raises:
       TypeError: if ``out_sharding`` is something else.
       ValueError: if it names axes whose type is not ``Explicit``, or if sizes are not divisible.
+
+    A library function with an argument ``out_sharding`` calls it where the argument is not
+    ``None``: ``with_out_sharding(lax.iota, out_sharding, "float32", 3)``.
     """
     sharding = out_sharding_of(fun.__name__, out_sharding)
     assert sharding is not None

@@ -138,6 +138,9 @@ def deserialize_and_load(
       execution_devices: the devices to run on, as many as it was compiled for; by default the
         first ones.
 
+    Returns:
+      A ``Compiled``, which is called like the one that was serialized.
+
     Raises:
       InvalidArtifactError: if the bytes are truncated, damaged, of another format, or for another
         machine or another jaxlib.

@@ -19,9 +19,28 @@ from .._trace.typing import DTypeLike, Shape
 class ShapeDtypeStruct:
     """Shape and dtype, accepted in place of an array wherever a function is traced.
 
+    Args:
+      shape: a sequence of sizes, numbers or symbolic dimensions.
+      dtype: a dtype, its name or a scalar class.
+      sharding: the sharding, or a format with a layout.
+      weak_type: True for a dtype that adapts to other operands.
+      manual_axis_type: how the values vary over manual mesh axes.
+      is_ref: True for the type of a reference to an array.
+      _memory_space: ignored; arguments have no memory space before they exist.
+
+    Raises:
+      TypeError: if the shape or the dtype is not valid.
+      ValueError: if the dtype is ``None``.
+
+    ``eval_shape``, ``make_jaxpr``, ``jit(f).lower`` and ``linear_transpose`` accept it. It is a
+    leaf of pytrees, and can be compared and hashed.
+
     >>> import numpy as np
     >>> ShapeDtypeStruct((2, 3), np.float32)
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    >>> from primax_core import jit
+    >>> jit(lambda x: x * 2).lower(ShapeDtypeStruct((4,), "int8")).out_info
+    ShapeDtypeStruct(shape=(4,), dtype=int8)
     """
 
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "manual_axis_type", "is_ref", "_layout")
@@ -88,7 +107,20 @@ class ShapeDtypeStruct:
         return None if self._layout is None else Format(self._layout, self.sharding)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """A copy with some fields changed."""
+        """A copy with some fields changed.
+
+        Args:
+          changes: arguments of :class:`ShapeDtypeStruct`.
+
+        Returns:
+          A ``ShapeDtypeStruct``.
+
+        Raises:
+          TypeError: for an unknown argument.
+
+        >>> ShapeDtypeStruct((2,), "float32").update(shape=(3,))
+        ShapeDtypeStruct(shape=(3,), dtype=float32)
+        """
         fields = {n: getattr(self, n) for n in self.__slots__ if n != "_layout"}
         if self._layout is not None:
             fields["sharding"] = self.format

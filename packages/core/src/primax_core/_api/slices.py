@@ -82,14 +82,30 @@ _NOT_GIVEN: Any = _NotGiven()
 def ds(start: Any, size: Any = _NOT_GIVEN, stride: int | None = None) -> slice | Slice:
     """A slice of ``size`` elements from ``start``; with one argument, of that size from 0.
 
+    It is an index of references, such as ``ref[ds(start, size)]``. Unlike a Python slice it may
+    start at a traced index.
+
     Args:
       start: the first index, an integer or a traced scalar; ``None`` is 0. ``ds(None)`` is the
         whole axis.
-      size: the number of elements.
+      size: the number of elements, a Python integer.
       stride: the distance between elements, 1 by default.
 
+    Returns:
+      A ``Slice``, or a Python slice for ``ds(None)``.
+
+    The values are checked where the slice is used as an index. ``ref[start:start + size]`` is the
+    same for Python integers.
+
+    >>> import numpy as np
     >>> ds(2, 3)
     Slice(start=2, size=3, stride=1)
+    >>> ds(3)
+    Slice(start=0, size=3, stride=1)
+    >>> from primax_core import new_ref
+    >>> import numpy as np
+    >>> new_ref(np.arange(6))[ds(2, 3)].tolist()
+    [2, 3, 4]
     """
     if size is _NOT_GIVEN:
         if start is None:

@@ -93,7 +93,22 @@ class Stage:
 
 
 class Traced(Stage):
-    """A traced function: its jaxpr; :meth:`lower` returns a :class:`Lowered`."""
+    """A traced function: its jaxpr; :meth:`lower` returns a :class:`Lowered`.
+
+    ``jit(f).trace(*args)`` returns it. The attribute ``jaxpr`` is the jaxpr, ``in_avals`` and
+    ``out_avals`` are the types of arguments and results in their trees, ``effects`` the effects,
+    ``args_info`` and ``out_info`` descriptions for users.
+
+    Stages compile ahead of time: arguments may be ``ShapeDtypeStruct``, and errors of tracing,
+    lowering and compilation appear separately.
+
+    >>> from primax_core import jit, lax
+    >>> traced = jit(lax.sin).trace(1.0)
+    >>> traced.jaxpr
+    { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+    >>> float(traced.lower().compile()(0.0))
+    0.0
+    """
 
     def __init__(
         self, traced: Any, in_tree: Any, avals: Sequence[ShapedArray], name: str,
@@ -130,7 +145,26 @@ class Traced(Stage):
         return self.jaxpr.effects
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None, **_: Any) -> Lowered:
-        """Lower to StableHLO, for the default platform or the first one named."""
+        """Lower the jaxpr to StableHLO.
+
+        Args:
+          lowering_platforms: the platforms to lower for; the first one is used. By default the
+            platform of the arguments, or the default platform.
+          _: options of other libraries, ignored.
+
+        Returns:
+          A :class:`Lowered`.
+
+        Raises:
+          MissingRule: if a primitive has no lowering rule for the platform.
+
+        Nothing is compiled.
+
+        >>> from primax_core import jit, lax
+        >>> lowered = jit(lax.sin).trace(1.0).lower()
+        >>> "stablehlo.sine" in lowered.as_text()
+        True
+        """
         specs = self._specs()
         name, donated, keep_unused, compiler_options, sharding, requested = self._options(specs)
         if any(isinstance(c, Tracer) for c in self._consts):
@@ -191,7 +225,21 @@ class Traced(Stage):
 
 
 class Lowered(Stage):
-    """A lowered function: its StableHLO; :meth:`compile` returns a :class:`Compiled`."""
+    """A lowered function: its StableHLO; :meth:`compile` returns a :class:`Compiled`.
+
+    ``jit(f).lower(*args)`` returns it. ``in_avals`` and ``out_info`` are the types of arguments
+    and results.
+
+    The module is that of one platform and of the shardings of the arguments. It can be read with
+    :meth:`as_text`.
+
+    >>> from primax_core import jit, lax
+    >>> lowered = jit(lax.sin).lower(1.0)
+    >>> lowered.out_info
+    ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+    >>> float(lowered.compile()(0.0))
+    0.0
+    """
 
     def __init__(
         self, traced: Traced, module: Any, compiler_options: Any, sharding: Any, keep_unused: bool
@@ -212,10 +260,24 @@ class Lowered(Stage):
         return self._traced.in_avals
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The module as text: ``stablehlo`` (default) or ``hlo``.
+        """The module as text.
 
         Args:
+          dialect: ``"stablehlo"`` (default) or ``"hlo"``.
           debug_info: show source locations and the names of operations and arguments.
+
+        Returns:
+          A string.
+
+        Raises:
+          ValueError: for another dialect.
+
+        The text is not stable: it changes with jaxlib. For a stable form see ``export``.
+
+        >>> from primax_core import jit, lax
+        >>> lowered = jit(lax.sin).lower(1.0)
+        >>> "stablehlo.sine" in lowered.as_text(), "HloModule" in lowered.as_text("hlo")
+        (True, True)
         """
         if dialect in (None, "stablehlo", "mhlo"):
             module = self.compiler_ir("stablehlo")
@@ -226,7 +288,24 @@ class Lowered(Stage):
         raise ValueError(f"unknown dialect: {dialect}")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module as jaxlib's object."""
+        """The module as an object of jaxlib.
+
+        Args:
+          dialect: ``"stablehlo"`` (default) or ``"hlo"``.
+
+        Returns:
+          An ``ir.Module`` of MLIR, or an ``XlaComputation``.
+
+        Raises:
+          ValueError: for another dialect.
+
+        For tools that read or rewrite modules. A change of the module does not affect
+        :meth:`compile`.
+
+        >>> from primax_core import jit, lax
+        >>> type(jit(lax.sin).lower(1.0).compiler_ir("stablehlo")).__name__
+        'Module'
+        """
         if dialect in (None, "stablehlo", "mhlo"):
             module = self._module.located()
             locations.name_results(module, self.out_tree, len(self._out_avals))
@@ -236,14 +315,44 @@ class Lowered(Stage):
         raise ValueError(f"unknown dialect: {dialect}")
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's cost estimate before optimization."""
+        """XLA's cost estimate before optimization.
+
+        Returns:
+          A dict of numbers: ``flops``, ``transcendentals``, ``bytes accessed`` and others.
+
+        Entries depend on the version of XLA. The estimate for the optimized executable is
+        :meth:`Compiled.cost_analysis`.
+
+        >>> from primax_core import jit, lax
+        >>> jit(lax.sin).lower(1.0).cost_analysis()["transcendentals"]
+        1.0
+        """
         return _compile.hlo_cost(self._module, client_of())
 
     def compile(
         self, compiler_options: dict[str, Any] | None = None, *, devices: Any = None
     ) -> Compiled:
-        """Compile for the types and the platform of the lowering, or for the absent ``devices`` of
-        ``extend.native.compile_only``."""
+        """Compile the module for the types and the platform of the lowering.
+
+        Args:
+          compiler_options: XLA options for this executable, by name; they are added to those of
+            ``jit``.
+          devices: the absent devices of ``extend.native.compile_only``, for which an executable
+            is compiled that cannot run here.
+
+        Returns:
+          A :class:`Compiled`.
+
+        Raises:
+          JaxRuntimeError: if XLA refuses the module or an option.
+
+        The cache on disk is used, as by calls.
+
+        >>> from primax_core import jit, lax
+        >>> compiled = jit(lax.sin).lower(1.0).compile()
+        >>> float(compiled(0.0))
+        0.0
+        """
         options = self._compiler_options
         if compiler_options:
             options = tuple(sorted({**dict(options), **compiler_options}.items()))
@@ -268,7 +377,22 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A compiled function, callable with arguments of exactly the types it was compiled for."""
+    """A compiled function, callable with arguments of exactly the types it was compiled for.
+
+    ``lowered.compile()`` returns it. Static arguments are left out of the call. Nothing is
+    retraced: arguments of other shapes, dtypes or shardings raise an error.
+
+    Raises:
+      TypeError: raised by a call whose arguments have other types.
+      ValueError: raised by a call whose arguments have another placement.
+
+    It cannot be differentiated or mapped: transform the function, then compile.
+
+    >>> from primax_core import jit
+    >>> compiled = jit(lambda x, y: x + y).lower(1.0, 2.0).compile()
+    >>> float(compiled(3.0, 4.0))
+    7.0
+    """
 
     def __init__(self, lowered: Lowered, exe: Any):
         self._lowered = lowered
@@ -375,16 +499,51 @@ class Compiled(Stage):
             )
 
     def as_text(self) -> str:
-        """The optimized HLO."""
+        """The optimized HLO of the executable.
+
+        Returns:
+          A string. It shows what XLA has fused, and what it has replaced by calls of libraries.
+
+        The text is not stable: it changes with jaxlib.
+
+        >>> from primax_core import jit, lax
+        >>> jit(lax.sin).lower(1.0).compile().as_text().startswith("HloModule")
+        True
+        """
         return "\n\n".join(m.to_string() for m in self._exe.raw.hlo_modules())
 
     def cost_analysis(self) -> dict[str, float] | None:
-        """XLA's cost estimate: flops, bytes and others; ``None`` if it is not available."""
+        """XLA's cost estimate for the executable.
+
+        Returns:
+          A dict of numbers: ``flops``, ``transcendentals``, ``bytes accessed`` and others;
+          ``None`` if it is not available on the platform.
+
+        Entries depend on the version of XLA. Custom calls count nothing.
+
+        >>> from primax_core import jit, lax
+        >>> jit(lax.sin).lower(1.0).compile().cost_analysis()["transcendentals"]
+        1.0
+        """
         costs = _if_implemented(self._exe.raw.cost_analysis)
         return costs[0] if isinstance(costs, list) else costs
 
     def memory_analysis(self) -> Any:
-        """Sizes of arguments, results, temporaries and code; ``None`` if not available."""
+        """Sizes of the memory that the executable needs.
+
+        Returns:
+          An object with the attributes ``argument_size_in_bytes``, ``output_size_in_bytes``,
+          ``temp_size_in_bytes``, ``alias_size_in_bytes`` and ``generated_code_size_in_bytes``;
+          ``None`` if it is not available on the platform.
+
+        Use it to choose a batch size, or the policy of ``checkpoint``.
+
+        >>> import numpy as np
+        >>> from primax_core import jit, lax
+        >>> x = np.zeros(1000, np.float32)
+        >>> jit(lax.sin).lower(x).compile().memory_analysis().output_size_in_bytes
+        4000
+        """
         return _if_implemented(self._exe.raw.get_compiled_memory_stats)
 
     def runtime_executable(self) -> Any:

@@ -319,7 +319,8 @@ def vjp(
 
     Args:
       fun: takes and returns pytrees of arrays.
-      primals: the arguments; integer and boolean leaves get ``float0`` cotangents.
+      primals: the arguments, at which it is differentiated; integer and boolean leaves get
+        ``float0`` cotangents.
       has_aux: ``fun`` returns a pair with an auxiliary second element.
       saveable_args: a bool, or nested tuples of bools that are a prefix of the arguments. Those
         with ``False`` are not saved as residuals: assign the arguments to ``vjp_fn.args_res``
@@ -328,12 +329,24 @@ def vjp(
         the others are zero.
 
     Returns:
-      ``(value, vjp_fn)`` or ``(value, vjp_fn, aux)``; ``vjp_fn`` may be called repeatedly. It is a
-      pytree, so a jitted function can return it.
+      ``(value, vjp_fn)`` or ``(value, vjp_fn, aux)``. ``vjp_fn(cotangent)`` takes a cotangent of
+      the structure and types of the value and returns a tuple of cotangents, one for each
+      argument. It may be called repeatedly. It is a pytree, so a jitted function can return it.
+
+    Raises:
+      TypeError: if an argument or a result is not an array, or ``fun`` does not return a pair for
+        ``has_aux``.
+      ValueError: raised by ``vjp_fn`` if the cotangent does not have the types of the value.
+
+    The value is computed once, and residuals are saved; :func:`checkpoint` limits them. It can be
+    differentiated again, in both modes, and mapped.
 
     >>> y, pull = vjp(lambda x: x * x, 3.0)
-    >>> float(pull(1.0)[0])
-    6.0
+    >>> float(y), float(pull(1.0)[0])
+    (9.0, 6.0)
+    >>> _, pull = vjp(lambda x, y: (x * y, x), 3.0, 2.0)
+    >>> [float(ct) for ct in pull((1.0, 10.0))]
+    [12.0, 3.0]
     """
     check_callable(fun)
     out, pullback, aux = pull_back(fun, primals, has_aux, in_nzs)

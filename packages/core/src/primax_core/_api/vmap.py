@@ -72,22 +72,40 @@ def vmap(
 ) -> Callable[_P, _R]:
     """A function that applies ``fun`` to all slices of its arguments at once.
 
+    Each operation of ``fun`` is replaced by its batched form, so ``vmap`` of a matrix-vector
+    product is one matrix product, without a loop.
+
     Args:
-      in_axes: the mapped axis of each argument: an integer, ``None`` for an unmapped argument, or a
-        tuple of these or of trees of these that are prefixes of the arguments. Keyword arguments
-        are always mapped over their first axis.
-      out_axes: the position of the mapped axis in the results.
-      axis_name: a name for collectives such as :func:`psum` inside ``fun``.
+      fun: a function of one example: arrays, numbers and pytrees of them.
+      in_axes: the mapped axis of each argument: an integer, ``None`` for an unmapped argument, or
+        a tuple of these or of trees of these that are prefixes of the arguments. Negative axes
+        count from the end. Keyword arguments are always mapped over their first axis.
+      out_axes: the position of the mapped axis in the results; ``None`` for results that do not
+        depend on mapped arguments.
+      axis_name: a name for collectives such as :func:`~primax_core.lax.psum` inside ``fun``.
       axis_size: number of slices, required if no argument is mapped.
       spmd_axis_name: mesh axes that shard the mapped axis.
-      sum_match: sum mapped results for which ``out_axes`` is ``None``, instead of raising an error.
+      sum_match: sum mapped results for which ``out_axes`` is ``None``, instead of raising an
+        error.
+
+    Returns:
+      A function with the signature of ``fun``, whose mapped arguments and results have one more
+      axis.
 
     Raises:
-      ValueError: if sizes differ or axes are out of range.
+      ValueError: if sizes differ, axes are out of range or no argument is mapped, or a result
+        with ``out_axes=None`` is mapped.
+      TypeError: if ``fun`` is not callable or ``in_axes`` is of another type.
+
+    It can be nested, and composed with ``jit`` and ``grad`` in any order: ``vmap(grad(f))`` gives
+    one gradient for each example.
 
     >>> import numpy as np
-    >>> [float(v) for v in np.asarray(vmap(lambda x: x * x)(np.arange(3.0)))]
-    [0.0, 1.0, 4.0]
+    >>> vmap(lambda x, y: x * y, in_axes=(0, None))(np.array([1.0, 2.0]), 3.0).tolist()
+    [3.0, 6.0]
+    >>> from primax_core import grad
+    >>> vmap(grad(lambda x: x * x))(np.array([1.0, 2.0])).tolist()
+    [2.0, 4.0]
     """
     check_callable(fun)
     if isinstance(in_axes, list):

@@ -54,7 +54,24 @@ def tree_structure(tree: Any) -> PyTreeDef:
 
 
 def treedef_tuple(treedefs: Any) -> PyTreeDef:
-    """The structure of a tuple of trees with the given structures."""
+    """The structure of a tuple of trees with the given structures.
+
+    Args:
+      treedefs: structures, such as results of :func:`tree_structure`.
+
+    Returns:
+      A ``PyTreeDef``. Its leaves are the leaves of the structures, in their order.
+
+    Raises:
+      TypeError: if ``treedefs`` cannot be iterated.
+
+    The inverse is :func:`treedef_children`.
+
+    >>> from primax_core import tree_util
+    >>> number, pair = tree_util.tree_structure(0), tree_util.tree_structure([0, 0])
+    >>> tree_util.treedef_tuple([number, pair])
+    PyTreeDef((*, [*, *]))
+    """
     return _native.treedef_tuple(registry, list(treedefs))
 
 

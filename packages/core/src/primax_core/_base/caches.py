@@ -24,9 +24,24 @@ register_cache = register
 
 
 def bounded_cache(limit: int = 4096) -> Bounded:
-    """A new module-level cache: bounded, and emptied by :func:`clear_all`.
+    """A new module-level cache: bounded, and emptied by ``clear_caches``.
+
+    A cache at module level must be bounded: it keeps keys and values alive.
+
+    Args:
+      limit: number of entries. A full cache drops its oldest entry.
+
+    Returns:
+      A ``dict``. Reads take no lock.
 
     Arrays in it belong to the library: ``live_arrays`` does not list them.
+
+    >>> from primax_core.extend.runtime import bounded_cache
+    >>> cache = bounded_cache(limit=4)
+    >>> for n in range(100):
+    ...     cache[n] = n * n
+    >>> len(cache) <= 4
+    True
     """
     cache = Bounded()
     cache.limit = limit

@@ -250,8 +250,21 @@ def on_update(name: str, listener: Callable[[Any], None]) -> None:
 def add_choice(name: str, choice: str) -> None:
     """Accept another string as the value of an option that has a set of choices.
 
+    Args:
+      name: the name of the option.
+      choice: the string.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      AttributeError: if there is no such option.
+
+    A wheel that adds an implementation adds its name. A choice that is accepted already changes
+    nothing.
+
     >>> from primax_core._base import config
-    >>> config.add_choice("default_prng_impl", "rbg")  # accepted already: nothing changes
+    >>> config.add_choice("default_prng_impl", "rbg")
     """
     with _lock:
         _option(name).add_choice(choice)
@@ -263,7 +276,22 @@ def trace_key() -> TraceKey:
 
 
 class Override:
-    """Sets one option in the current thread for a ``with`` block or a decorated function."""
+    """Sets one option in the current thread for a ``with`` block or a decorated function.
+
+    A :class:`ContextOption` returns it. It can be used several times, also nested; the value
+    before the block is restored after it, also if the block raises an error.
+
+    Blocks of generators and coroutines apply while they are suspended, because they belong to the
+    thread: leave the block before a ``yield``.
+
+    >>> from primax_core._base.config import debug_nans
+    >>> on = debug_nans(True)
+    >>> with on:
+    ...     debug_nans.value
+    True
+    >>> debug_nans.value
+    False
+    """
 
     __slots__ = ("_option", "_previous", "_value")
 
@@ -314,12 +342,33 @@ def inherited(key: TraceKey) -> Iterator[None]:
 class ContextOption:
     """Factory of context managers that set one option in the current thread.
 
-    Called without an argument, it sets a boolean option to true.
+    Called with a value, it returns an object for a ``with`` block, or for a decorator of a
+    function whose calls run in such a block. The value applies to the current thread only;
+    ``config.update`` sets an option for all threads. A function that was traced under another
+    value is retraced if the option can change its jaxpr. Blocks can be nested.
 
-    >>> from primax_core._base.config import debug_nans
+    Args:
+      new_val: the value; by default True, for a boolean option.
+
+    Returns:
+      A context manager, which is also a decorator.
+
+    Raises:
+      ValueError: for a value that the option does not accept; the message lists the accepted
+        ones.
+      TypeError: if the value is missing and the option is not boolean.
+
+    The property ``value`` is the value in effect in the current thread.
+
+    >>> from primax_core._base.config import debug_nans, numpy_rank_promotion
     >>> with debug_nans():
     ...     debug_nans.value
     True
+    >>> @numpy_rank_promotion("raise")
+    ... def f():
+    ...     return numpy_rank_promotion.value
+    >>> f(), numpy_rank_promotion.value
+    ('raise', 'allow')
     """
 
     __slots__ = ("_option",)
@@ -401,6 +450,13 @@ platforms: Final = _context["platforms"]
 class Config:
     """The public configuration: read an option as an attribute, set it with `update`.
 
+    Each option has a name, accepted values and a default, and can be set by an environment
+    variable, by ``config.update``, and for one thread by a context manager such as
+    ``enable_x64``. ``dir(config)`` lists the options.
+
+    Raises:
+      AttributeError: for an unknown option, and if an attribute is assigned.
+
     >>> from primax_core._base.config import config
     >>> config.enable_x64
     False
@@ -413,11 +469,49 @@ class Config:
     __slots__ = ()
 
     def update(self, name: str, value: Any) -> None:
-        """Set an option for every thread that does not override it."""
+        """Set an option for every thread that does not override it with a context manager.
+
+        Args:
+          name: the name of the option.
+          value: the value.
+
+        Returns:
+          ``None``.
+
+        Raises:
+          AttributeError: for an unknown option.
+          ValueError: for a value that the option does not accept.
+
+        Functions that were traced under another value are retraced where the option can change
+        their jaxprs.
+
+        >>> from primax_core._base.config import config
+        >>> config.update("debug_nans", True)
+        >>> config.debug_nans
+        True
+        >>> config.update("debug_nans", False)
+        """
         update(name, value)
 
     def read(self, name: str) -> Any:
-        """The global value, for threads without an override."""
+        """The global value of an option, for threads without an override.
+
+        Args:
+          name: the name of the option.
+
+        Returns:
+          The value.
+
+        Raises:
+          AttributeError: for an unknown option.
+
+        The value in effect in the current thread is the attribute ``config.<name>``.
+
+        >>> from primax_core._base.config import config, debug_nans
+        >>> with debug_nans(True):
+        ...     config.read("debug_nans"), config.debug_nans
+        (False, True)
+        """
         return read_global(name)
 
     @property

@@ -57,7 +57,17 @@ def _rebuild(cls: type, *args: Any) -> Any:
 
 
 class PrimaxTypeError(_DocumentedError, TypeError):
-    """A value is used in a way that its type does not allow."""
+    """A value is used in a way that its type does not allow.
+
+    It is the base of the errors about tracers, and a ``TypeError``. Messages end with the address
+    of a page that explains the error with examples.
+
+    >>> from primax_core import errors
+    >>> issubclass(errors.TracerBoolConversionError, errors.PrimaxTypeError)
+    True
+    >>> issubclass(errors.PrimaxTypeError, TypeError)
+    True
+    """
 
 
 class PrimaxIndexError(_DocumentedError, IndexError):
@@ -92,7 +102,18 @@ class ConcretizationTypeError(PrimaxTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """A tracer is used as a Python bool, such as in ``if x > 0:``."""
+    """A tracer is used as a Python bool, such as in ``if x > 0:``.
+
+    A traced function runs once for all values, so Python cannot branch on them. Choose by value
+    with ``lax.cond`` or ``lax.select``, or mark the argument as static if there are few values.
+
+    >>> from primax_core import errors, jit
+    >>> try:
+    ...     jit(lambda x: x if x > 0 else -x)(1.0)
+    ... except errors.TracerBoolConversionError as error:
+    ...     print(str(error).splitlines()[0])
+    Attempted boolean conversion of traced array with shape bool[].
+    """
 
     def __init__(self, tracer: Any) -> None:
         first = f"Attempted boolean conversion of {_described(tracer)}."
@@ -104,7 +125,18 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerIntegerConversionError(PrimaxTypeError):
-    """A tracer is used as a Python integer, such as an index of a list."""
+    """A tracer is used as a Python integer, such as an index of a list or the length of a range.
+
+    Lists and loops of Python need concrete integers. Mark the argument as static, convert the
+    list to an array and index that, or use ``lax.fori_loop``.
+
+    >>> from primax_core import errors, jit
+    >>> try:
+    ...     jit(lambda i: [10.0, 20.0][i])(1)
+    ... except errors.TracerIntegerConversionError as error:
+    ...     print("__index__" in str(error))
+    True
+    """
 
     def __init__(self, tracer: Any) -> None:
         first = f"The __index__() method was called on {_described(tracer)}"
@@ -116,7 +148,19 @@ class TracerIntegerConversionError(PrimaxTypeError):
 
 
 class TracerArrayConversionError(PrimaxTypeError):
-    """A tracer is passed to NumPy."""
+    """A tracer is passed to NumPy.
+
+    NumPy computes with values, which a tracer does not have. Use the functions of this library,
+    or ``pure_callback`` for a function that needs NumPy.
+
+    >>> import numpy as np
+    >>> from primax_core import errors, jit
+    >>> try:
+    ...     jit(lambda x: np.sin(x))(1.0)
+    ... except errors.TracerArrayConversionError as error:
+    ...     print("__array__" in str(error))
+    True
+    """
 
     def __init__(self, tracer: Any) -> None:
         first = (
@@ -130,7 +174,21 @@ class TracerArrayConversionError(PrimaxTypeError):
 
 
 class UnexpectedTracerError(PrimaxTypeError):
-    """A tracer is used after the end of its transformation."""
+    """A tracer is used after the end of its transformation.
+
+    The tracer was stored outside of the traced function: in a global variable, an attribute or a
+    list. Return the value from the function instead. The message gives the operation that created
+    the tracer.
+
+    >>> from primax_core import errors, jit, lax
+    >>> leaked = []
+    >>> _ = jit(lambda x: leaked.append(lax.sin(x)) or x)(1.0)
+    >>> try:
+    ...     lax.cos(leaked[0])
+    ... except errors.UnexpectedTracerError:
+    ...     print("leaked")
+    leaked
+    """
 
 
 class NonConcreteBooleanIndexError(PrimaxIndexError):
@@ -146,11 +204,27 @@ class NonConcreteBooleanIndexError(PrimaxIndexError):
 
 
 class KeyReuseError(PrimaxTypeError):
-    """A random key is used twice while ``debug_key_reuse`` is on."""
+    """A random key is used twice while ``debug_key_reuse`` is on.
+
+    Numbers from the same key are equal, not independent. Split the key: one part for each use.
+    """
 
 
 class LeakedTracerError(_DocumentedError):
-    """A tracer is referenced after the end of its trace while ``checking_leaks`` is on."""
+    """A tracer is referenced after the end of its trace while ``checking_leaks`` is on.
+
+    The option finds references to tracers before they are used. The message lists the tracers;
+    see :class:`UnexpectedTracerError` for the remedy.
+
+    >>> from primax_core import checking_leaks, errors, jit, lax
+    >>> leaked = []
+    >>> with checking_leaks():
+    ...     try:
+    ...         jit(lambda x: leaked.append(lax.sin(x)) or x)(1.0)
+    ...     except errors.LeakedTracerError:
+    ...         print("leaked")
+    leaked
+    """
 
 
 class TracingRecursionError(_DocumentedError, RecursionError):
@@ -162,7 +236,19 @@ class JaxprTypeError(_DocumentedError, TypeError):
 
 
 class InconclusiveDimensionOperation(_DocumentedError):
-    """An operation on symbolic dimensions has no result that is valid for all their values."""
+    """An operation on symbolic dimensions has no result that is valid for all their values.
+
+    Comparisons in shapes must have one answer for all sizes. Add a constraint to
+    ``symbolic_shape``, or write the function without the comparison.
+
+    >>> from primax_core import errors, export
+    >>> (n,) = export.symbolic_shape("n")
+    >>> try:
+    ...     n > 5
+    ... except errors.InconclusiveDimensionOperation:
+    ...     print("undecided")
+    undecided
+    """
 
 
 class InvalidArtifactError(_DocumentedError, ValueError):

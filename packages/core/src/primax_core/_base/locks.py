@@ -15,7 +15,20 @@ _all: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def new_lock() -> threading.Lock:
-    """A lock."""
+    """A lock that a forked process finds released.
+
+    Returns:
+      A lock with the methods of ``threading.Lock``.
+
+    Locks at module level are created by it: a process that forks while another thread has the
+    lock would otherwise hang.
+
+    >>> from primax_core.extend.runtime import new_lock
+    >>> lock = new_lock()
+    >>> with lock:
+    ...     lock.locked()
+    True
+    """
     lock = threading.Lock()
     _all.add(lock)
     return lock

@@ -74,7 +74,18 @@ def _renew() -> None:
 
 
 def clear_event_listeners() -> None:
-    """Remove all listeners of all types."""
+    """Remove all listeners of all types, in all threads.
+
+    Returns:
+      ``None``.
+
+    Listeners of other libraries are removed too: prefer :func:`unregister_event_listener`,
+    :func:`unregister_event_duration_listener`, :func:`unregister_event_time_span_listener` and
+    :func:`unregister_scalar_listener`. Tests that need a known state can use it.
+
+    >>> from primax_core import monitoring
+    >>> monitoring.clear_event_listeners()  # doctest: +SKIP
+    """
     with _lock:
         for sort in _ALL:
             sort.callbacks = ()
@@ -84,16 +95,49 @@ def clear_event_listeners() -> None:
 def record_event(event: str, **kwargs: str | int) -> None:
     """Record an event: call the event listeners.
 
+    The listeners are called in the thread of the caller, in the order of their registration.
+    Their errors are raised here.
+
     Args:
       event: a name, by custom with slashes: ``"/my_library/cache_miss"``.
-      kwargs: additional information.
+      kwargs: additional information, passed to the listeners.
+
+    Returns:
+      ``None``.
+
+    >>> from primax_core import monitoring
+    >>> seen = []
+    >>> listener = lambda event, **kwargs: seen.append((event, kwargs))
+    >>> monitoring.register_event_listener(listener)
+    >>> monitoring.record_event("/my_library/cache_miss", key="a")
+    >>> monitoring.unregister_event_listener(listener)
+    >>> seen
+    [('/my_library/cache_miss', {'key': 'a'})]
     """
     for callback in events.callbacks:
         callback(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Record the duration of an event, in seconds."""
+    """Record the duration of an event: call the duration listeners.
+
+    Args:
+      event: a name, by custom with slashes: ``"/my_library/load"``.
+      duration: the duration in seconds.
+      kwargs: additional information, passed to the listeners.
+
+    Returns:
+      ``None``.
+
+    >>> from primax_core import monitoring
+    >>> seen = []
+    >>> listener = lambda event, duration, **kwargs: seen.append((event, duration))
+    >>> monitoring.register_event_duration_secs_listener(listener)
+    >>> monitoring.record_event_duration_secs("/my_library/load", 0.25)
+    >>> monitoring.unregister_event_duration_listener(listener)
+    >>> seen
+    [('/my_library/load', 0.25)]
+    """
     for callback in durations.callbacks:
         callback(event, duration, **kwargs)
 
@@ -101,19 +145,64 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Record the start and the end of an event, in seconds since the epoch."""
+    """Record the start and the end of an event: call the time span listeners.
+
+    Args:
+      event: a name, by custom with slashes: ``"/my_library/load"``.
+      start_time: the start, in seconds since the epoch, as of ``time.time()``.
+      end_time: the end, in the same unit.
+      kwargs: additional information, passed to the listeners.
+
+    Returns:
+      ``None``.
+
+    >>> from primax_core import monitoring
+    >>> seen = []
+    >>> listener = lambda event, start, end, **kwargs: seen.append(end - start)
+    >>> monitoring.register_event_time_span_listener(listener)
+    >>> monitoring.record_event_time_span("/my_library/load", 10.0, 10.5)
+    >>> monitoring.unregister_event_time_span_listener(listener)
+    >>> seen
+    [0.5]
+    """
     for callback in spans.callbacks:
         callback(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Record a number."""
+    """Record a number: call the scalar listeners.
+
+    Args:
+      event: a name, by custom with slashes: ``"/my_library/batch_size"``.
+      value: the number.
+      kwargs: additional information, passed to the listeners.
+
+    Returns:
+      ``None``.
+
+    >>> from primax_core import monitoring
+    >>> seen = []
+    >>> listener = lambda event, value, **kwargs: seen.append((event, value))
+    >>> monitoring.register_scalar_listener(listener)
+    >>> monitoring.record_scalar("/my_library/batch_size", 32)
+    >>> monitoring.unregister_scalar_listener(listener)
+    >>> seen
+    [('/my_library/batch_size', 32)]
+    """
     for callback in scalars.callbacks:
         callback(event, value, **kwargs)
 
 
 def register_event_listener(callback: Callable[..., Any]) -> None:
-    """Register ``callback(event, **kwargs)``, called at each event.
+    """Register a function that is called at each event.
+
+    The library records events itself, for example at a hit in the disk cache.
+
+    Args:
+      callback: ``callback(event, **kwargs)``. It is called in the thread that records the event.
+
+    Returns:
+      ``None``.
 
     >>> from primax_core import monitoring
     >>> seen = []
@@ -128,37 +217,166 @@ def register_event_listener(callback: Callable[..., Any]) -> None:
 
 
 def register_event_duration_secs_listener(callback: Callable[..., Any]) -> None:
-    """Register ``callback(event, duration, **kwargs)``, called with each duration in seconds."""
+    """Register a function that is called with each duration in seconds.
+
+    The library records the durations of tracing, lowering and compilation.
+
+    Args:
+      callback: ``callback(event, duration, **kwargs)``. It is called in the thread that records
+        the duration.
+
+    Returns:
+      ``None``.
+
+    >>> from primax_core import jit, monitoring
+    >>> seen = []
+    >>> listener = lambda event, duration, **kwargs: seen.append(event)
+    >>> monitoring.register_event_duration_secs_listener(listener)
+    >>> _ = jit(lambda x: x * 3.0)(2.0)
+    >>> monitoring.unregister_event_duration_listener(listener)
+    >>> any("compile" in event for event in seen)
+    True
+    """
     durations.add(callback)
 
 
 def register_event_time_span_listener(callback: Callable[..., Any]) -> None:
-    """Register ``callback(event, start_time, end_time, **kwargs)``, called with each time span."""
+    """Register a function that is called with each time span.
+
+    Args:
+      callback: ``callback(event, start_time, end_time, **kwargs)``, with times in seconds since
+        the epoch. It is called in the thread that records the time span.
+
+    Returns:
+      ``None``.
+
+    Spans of several threads can be drawn on one time axis; see :func:`record_event_time_span`.
+
+    >>> from primax_core import jit, monitoring
+    >>> spans = []
+    >>> listener = lambda event, start, end, **kwargs: spans.append(end - start)
+    >>> monitoring.register_event_time_span_listener(listener)
+    >>> _ = jit(lambda x: x * 5.0)(2.0)
+    >>> monitoring.unregister_event_time_span_listener(listener)
+    >>> min(spans) >= 0
+    True
+    """
     spans.add(callback)
 
 
 def register_scalar_listener(callback: Callable[..., Any]) -> None:
-    """Register ``callback(event, value, **kwargs)``, called with each number."""
+    """Register a function that is called with each recorded number.
+
+    Args:
+      callback: ``callback(event, value, **kwargs)``. It is called in the thread that records the
+        number.
+
+    Returns:
+      ``None``.
+
+    The library records the start of each timed event, in seconds since the epoch.
+
+    >>> from primax_core import monitoring
+    >>> seen = []
+    >>> listener = lambda event, value, **kwargs: seen.append(value)
+    >>> monitoring.register_scalar_listener(listener)
+    >>> monitoring.record_scalar("/my_library/batch_size", 32)
+    >>> monitoring.unregister_scalar_listener(listener)
+    >>> seen
+    [32]
+    """
     scalars.add(callback)
 
 
 def unregister_event_listener(callback: Callable[..., Any]) -> None:
-    """Remove a listener; ``ValueError`` if it is not registered."""
+    """Remove a function that :func:`register_event_listener` has registered.
+
+    Args:
+      callback: the registered object itself.
+
+    Returns:
+      ``None``. Calls that run in other threads are not interrupted.
+
+    Raises:
+      ValueError: if it is not registered.
+
+    A function that was registered twice is removed once.
+
+    >>> from primax_core import monitoring
+    >>> listener = lambda event, **kwargs: print(event)
+    >>> monitoring.register_event_listener(listener)
+    >>> monitoring.unregister_event_listener(listener)
+    >>> monitoring.record_event("/my_library/cache_miss")
+    """
     events.remove(callback)
 
 
 def unregister_event_duration_listener(callback: Callable[..., Any]) -> None:
-    """Remove a listener of durations; ``ValueError`` if it is not registered."""
+    """Remove a function that :func:`register_event_duration_secs_listener` has registered.
+
+    Args:
+      callback: the registered object itself.
+
+    Returns:
+      ``None``. Calls that run in other threads are not interrupted.
+
+    Raises:
+      ValueError: if it is not registered.
+
+    A function that was registered twice is removed once.
+
+    >>> from primax_core import monitoring
+    >>> listener = lambda event, duration, **kwargs: print(event)
+    >>> monitoring.register_event_duration_secs_listener(listener)
+    >>> monitoring.unregister_event_duration_listener(listener)
+    >>> monitoring.record_event_duration_secs("/my_library/load", 0.25)
+    """
     durations.remove(callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., Any]) -> None:
-    """Remove a listener of time spans; ``ValueError`` if it is not registered."""
+    """Remove a function that :func:`register_event_time_span_listener` has registered.
+
+    Args:
+      callback: the registered object itself.
+
+    Returns:
+      ``None``. Calls that run in other threads are not interrupted.
+
+    Raises:
+      ValueError: if it is not registered.
+
+    A function that was registered twice is removed once.
+
+    >>> from primax_core import monitoring
+    >>> listener = lambda event, start, end, **kwargs: print(event)
+    >>> monitoring.register_event_time_span_listener(listener)
+    >>> monitoring.unregister_event_time_span_listener(listener)
+    >>> monitoring.record_event_time_span("/my_library/load", 10.0, 10.5)
+    """
     spans.remove(callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., Any]) -> None:
-    """Remove a listener of numbers; ``ValueError`` if it is not registered."""
+    """Remove a function that :func:`register_scalar_listener` has registered.
+
+    Args:
+      callback: the registered object itself.
+
+    Returns:
+      ``None``. Calls that run in other threads are not interrupted.
+
+    Raises:
+      ValueError: if it is not registered.
+
+    A function that was registered twice is removed once.
+
+    >>> from primax_core import monitoring
+    >>> listener = lambda event, value, **kwargs: print(event)
+    >>> monitoring.register_scalar_listener(listener)
+    >>> monitoring.unregister_scalar_listener(listener)
+    >>> monitoring.record_scalar("/my_library/batch_size", 32)
+    """
     scalars.remove(callback)
 
 

@@ -21,7 +21,18 @@ KeyPath: TypeAlias = tuple[KeyEntry, ...]
 def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:
     """A key path as text, in the notation of Python expressions.
 
-    With ``simple`` the keys are printed without brackets, for use with a ``separator``.
+    Args:
+      keys: a tuple of keys, as :func:`tree_flatten_with_path` returns it.
+      simple: print the keys without brackets, dots and quotes.
+      separator: text between the keys; mostly used with ``simple``.
+
+    Returns:
+      A string; empty for the path of a tree that is a leaf.
+
+    Raises:
+      TypeError: if ``keys`` cannot be iterated.
+
+    Errors of this library name leaves in this notation.
 
     >>> from primax_core.tree_util import DictKey, SequenceKey, keystr
     >>> keystr((SequenceKey(1), DictKey("a")))

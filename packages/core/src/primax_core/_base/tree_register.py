@@ -22,9 +22,21 @@ def register_pytree_node(
 ) -> None:
     """Register a class: its instances are tree nodes.
 
-    ``flatten_func(node)`` returns the children and hashable metadata, ``unflatten_func(metadata,
-    children)`` builds a node from them. ``flatten_with_keys_func`` is like ``flatten_func`` with
-    pairs of a key and a child. Raises ``ValueError`` if the class is already registered.
+    Args:
+      nodetype: the class. Subclasses are not registered.
+      flatten_func: ``flatten_func(node)`` returns the children and hashable metadata.
+      unflatten_func: ``unflatten_func(metadata, children)`` builds a node. The children may be of
+        any type, also ``None`` or tracers, so it should not validate them.
+      flatten_with_keys_func: like ``flatten_func`` with pairs of a key and a child.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      ValueError: if the class is already registered.
+      TypeError: if ``nodetype`` is not a class.
+
+    The metadata is part of the tree structure: jitted functions are retraced when it changes.
 
     >>> from primax_core import tree_util
     >>> class Pair:
@@ -44,6 +56,12 @@ def register_pytree_node_class(cls: _C) -> _C:
 
     ``tree_flatten(self)`` returns children and metadata; the class method ``tree_unflatten(cls,
     metadata, children)`` builds a node.
+
+    Args:
+      cls: the class.
+
+    Returns:
+      The class.
 
     >>> from primax_core import tree_util
     >>> @tree_util.register_pytree_node_class
@@ -72,8 +90,32 @@ def register_pytree_with_keys(
 ) -> None:
     """Register a class of tree nodes whose children have keys.
 
-    Like `register_pytree_node`; without ``flatten_func`` the keys are dropped if they are not
-    needed.
+    Args:
+      nodetype: the class. Subclasses are not registered.
+      flatten_with_keys: ``flatten_with_keys(node)`` returns pairs of a key and a child, and
+        hashable metadata. Keys are ``GetAttrKey("name")``, ``DictKey(key)`` or any hashable
+        values.
+      unflatten_func: ``unflatten_func(metadata, children)`` builds a node.
+      flatten_func: returns the children without keys, and the metadata; by default the keys are
+        dropped.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      ValueError: if the class is already registered.
+      TypeError: if ``nodetype`` is not a class.
+
+    >>> from primax_core import tree_util
+    >>> class Box:
+    ...     def __init__(self, content):
+    ...         self.content = content
+    >>> key = tree_util.GetAttrKey("content")
+    >>> tree_util.register_pytree_with_keys(
+    ...     Box, lambda box: (((key, box.content),), None), lambda _, children: Box(*children)
+    ... )
+    >>> [tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(Box([1, 2]))]
+    ['.content[0]', '.content[1]']
     """
 
     def without_keys(node: Any) -> tuple[Iterable[Any], Hashable]:
@@ -84,9 +126,34 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: _C) -> _C:
-    """Class decorator: register a class with ``tree_flatten_with_keys`` and ``tree_unflatten``.
+    """Class decorator: register a class of tree nodes whose children have keys.
 
-    A method ``tree_flatten``, if it exists, is used when keys are not needed.
+    Args:
+      cls: a class with the method ``tree_flatten_with_keys``, which returns pairs of a key and a
+        child and hashable metadata, and the class method ``tree_unflatten(metadata, children)``.
+        A method ``tree_flatten``, if it exists, is used when keys are not needed.
+
+    Returns:
+      The class.
+
+    Raises:
+      ValueError: if the class is already registered.
+      AttributeError: if a method is missing.
+
+    >>> from primax_core import tree_util
+    >>> @tree_util.register_pytree_with_keys_class
+    ... class Crate:
+    ...     def __init__(self, content):
+    ...         self.content = content
+    ...
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((tree_util.GetAttrKey("content"), self.content),), None
+    ...
+    ...     @classmethod
+    ...     def tree_unflatten(cls, metadata, children):
+    ...         return cls(*children)
+    >>> tree_util.tree_map(lambda x: 10 * x, Crate(1)).content
+    10
     """
     register_pytree_with_keys(
         cls,
@@ -112,10 +179,21 @@ def register_dataclass(
 ) -> _C:
     """Register a dataclass: its data fields are children, its meta fields metadata.
 
-    Without lists, the fields declared with ``field(metadata=dict(static=True))``, or with `static`,
-    are metadata and the others data. A class that is not a dataclass needs both lists; it is
-    created by a call with the fields as keyword arguments. ``drop_fields`` keep their defaults.
-    Returns the class.
+    Args:
+      nodetype: the dataclass, or another class, which needs both lists and is created by a call
+        with the fields as keyword arguments.
+      data_fields: names of the fields that are children. By default all fields that are not
+        metadata.
+      meta_fields: names of the fields that are metadata, with hashable values. By default those
+        that are declared with ``field(metadata=dict(static=True))``, or with :func:`static`.
+      drop_fields: names of fields that are neither; new objects have their defaults.
+
+    Returns:
+      The class, so that the function can be used as a decorator.
+
+    Raises:
+      ValueError: if the class is already registered, or the lists do not match the fields.
+      TypeError: if only one list is given, or none for a class that is not a dataclass.
 
     >>> import dataclasses
     >>> from primax_core import tree_util
@@ -188,7 +266,19 @@ def _check_fields(
 def register_static(cls: _C) -> _C:
     """Class decorator: instances are nodes without children; the instance is the metadata.
 
-    They are compared and hashed by value, so the class should define ``__eq__`` and ``__hash__``.
+    Args:
+      cls: the class. Instances are compared and hashed by value, so it should define ``__eq__``
+        and ``__hash__``.
+
+    Returns:
+      The class.
+
+    Raises:
+      ValueError: if the class is already registered.
+      TypeError: if ``cls`` is not a class.
+
+    Such an object in an argument of a jitted function is static: the function is retraced for
+    each new value.
 
     >>> from primax_core import tree_util
     >>> @tree_util.register_static
@@ -204,7 +294,18 @@ def register_static(cls: _C) -> _C:
 
 
 def static(**kwargs: Any) -> Any:
-    """``dataclasses.field`` for a metadata field of `register_dataclass`.
+    """A metadata field of a dataclass for :func:`register_dataclass`.
+
+    Args:
+      kwargs: the arguments of ``dataclasses.field``.
+
+    Returns:
+      A dataclass field whose metadata contains ``{"static": True}``.
+
+    Raises:
+      TypeError: if an argument is unknown.
+
+    The field is part of the tree structure, not a child. Its values must be hashable.
 
     >>> import dataclasses
     >>> from primax_core import tree

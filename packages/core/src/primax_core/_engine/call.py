@@ -42,7 +42,13 @@ class Inline(enum.Enum):
     """Time at which the jaxpr of a jitted function is inlined into its caller.
 
     ``TRACING``: when the caller is traced. ``LOWERING``: when it is lowered. ``XLA_EARLY`` and
-    ``XLA_LATE``: by an early or a late pass of XLA. ``AUTO``: chosen by the library and XLA.
+    ``XLA_LATE``: by an early or a late pass of XLA. ``AUTO``: chosen by the library and XLA. It
+    is the argument ``inline`` of :func:`jit`.
+
+    >>> from primax_core import Inline, jit, lax, make_jaxpr
+    >>> f = jit(lambda x: lax.sin(x), inline=Inline.TRACING)
+    >>> make_jaxpr(f)(1.0)
+    { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
     """
 
     TRACING = "tracing"
@@ -53,7 +59,24 @@ class Inline(enum.Enum):
 
 
 def call_jaxpr(jaxpr: Jaxpr, args: Sequence[Any], like: dict[str, Any]) -> list[Any]:
-    """Bind ``jit_p`` to a jaxpr, with the other parameters of a jit equation."""
+    """Bind a call of a jaxpr, with the other parameters of a jit equation.
+
+    Args:
+      jaxpr: the jaxpr to call.
+      args: its operands.
+      like: parameters of a jit equation: name, options, donation and others.
+
+    Returns:
+      A list of results.
+
+    Interpreters that rewrite the jaxpr of a call keep its options by it.
+
+    >>> from primax_core import jit, lax, make_jaxpr
+    >>> from primax_core.extend.traces import call_jaxpr
+    >>> (eqn,) = make_jaxpr(jit(lambda x: lax.sin(x)))(1.0).eqns
+    >>> [float(y) for y in call_jaxpr(eqn.params["jaxpr"], [0.0], eqn.params)]
+    [0.0]
+    """
     jaxpr, args = without_tracers(jaxpr, args)
     return jit_p.bind(*args, **{**like, "jaxpr": jaxpr, "donated": ()})
 

@@ -111,6 +111,14 @@ def _apply_rule(custom: CustomJVP, primals: Sequence, tangents: Sequence):
 def rule_applies(trace: Trace, custom: Any, tangents: Sequence[Any]) -> bool:
     """Return True if a call is differentiated by its rule, which covers the arguments only.
 
+    Args:
+      trace: the trace that differentiates.
+      custom: the call of the function with the rule.
+      tangents: tangents of the closed-over values and of the arguments; ``None`` for zeros.
+
+    Returns:
+      A bool; False if only closed-over values are differentiated.
+
     Raises:
       UnexpectedTracerError: if a closed-over value is differentiated together with the arguments.
     """
@@ -260,6 +268,8 @@ def derivative_jaxpr(
     Args:
       mask: the arguments with tangents; the others are zero.
       trace: the calling trace; the rule must not use its values.
+      custom: the call of the function with the rule.
+      primals: the arguments.
     """
     k = len(primals)
 

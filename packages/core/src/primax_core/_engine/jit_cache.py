@@ -359,13 +359,32 @@ def library_function(
 ) -> Callable:
     """A function of arrays: one compiled call in eager mode, inlined under a trace.
 
+    Functions of a library are defined by it: eagerly they launch one executable, and in a user's
+    jaxpr they leave their operations.
+
     Args:
       fun: takes arrays (pytrees of them) as positional arguments, and the parameters in
         ``static_argnames`` as keyword-only arguments.
       static_argnames: parameters with hashable values that are not arrays.
+      name: the name in jaxprs and profiles; by default that of ``fun``.
       check: validates the arguments; called unless all are known to be arrays.
 
-    Arguments with a method ``__jax_array__`` are converted, unlike operands of primitives.
+    Returns:
+      A function of the same arguments.
+
+    Raises:
+      TypeError: raised by calls whose arguments are not arrays, or whose static arguments are not
+        hashable.
+
+    Arguments that convert themselves to arrays are converted, unlike operands of primitives.
+    Derivatives and batches are those of the operations.
+
+    >>> from primax_core import lax
+    >>> from primax_core.extend import library_function
+    >>> def power(x, *, n):
+    ...     return lax.integer_pow(x, n)
+    >>> float(library_function(power, static_argnames=("n",))(3.0, n=2))
+    9.0
     """
     name = name or fun.__name__
     cache = JitCache(fun, name, inline=True, compile=compile_for(name))

@@ -12,7 +12,23 @@ from .._transform.linearize import TangentTrace
 
 
 def as_result(x: Any) -> Any:
-    """A result as user code sees it: literals and Python numbers become arrays or tracers."""
+    """A result as user code sees it.
+
+    Rules of primitives may return literals and Python numbers; functions must not.
+
+    Args:
+      x: an array, a tracer, a literal, a number or a NumPy array.
+
+    Returns:
+      An array or a tracer. Other values are returned unchanged.
+
+    The value and the weak type do not change. Functions that return results of rules or of
+    interpreted jaxprs call it for each.
+
+    >>> from primax_core.extend.runtime import as_result
+    >>> as_result(1.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     if type(x) is Literal or type(x) is float or type(x) is complex:
         trace = current_trace()
         while isinstance(trace, TangentTrace):  # primals belong to its parent

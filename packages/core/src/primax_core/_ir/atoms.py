@@ -67,7 +67,22 @@ class JaxprType:
 
 
 def jaxprs_in(params: dict[str, Any]) -> list[Jaxpr]:
-    """The jaxprs among an equation's parameters, including those in tuples."""
+    """The jaxprs among an equation's parameters, including those in tuples.
+
+    Args:
+      params: the parameters of an equation.
+
+    Returns:
+      A list, in the order of the parameters; empty for equations without sub-jaxprs.
+
+    Only the jaxprs of the equation itself: :func:`walk` visits all levels.
+
+    >>> from primax_core import jit, lax, make_jaxpr
+    >>> from primax_core.extend import jaxprs_in
+    >>> (eqn,) = make_jaxpr(jit(lambda x: lax.sin(x)))(1.0).eqns
+    >>> [jaxpr.eqns[0].primitive.name for jaxpr in jaxprs_in(eqn.params)]
+    ['sin']
+    """
     jaxprs: list[Any] = []
     for value in params.values():
         if isinstance(value, JaxprType):

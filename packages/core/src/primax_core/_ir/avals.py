@@ -14,13 +14,21 @@ from .symbolic_dims import as_size, is_static, is_symbolic_dim
 
 
 class ShapedArray:
-    """Shape, dtype, weak type and placement of an array.
+    """The type of an array: shape, dtype, weak type and placement.
 
     ``placement`` is :data:`unplaced`, unless the aval says how values are divided over devices.
     ``sharding`` is its sharding; as an argument it may be a sharding or a placement.
 
     Instances are interned: avals of the same type are the same object, so that caches can compare
-    them by identity.
+    them by identity. They are immutable; ``update`` returns another one.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import ShapedArray
+    >>> aval = ShapedArray((2, 3), np.dtype("float32"))
+    >>> aval.ndim, aval.size, aval is ShapedArray((2, 3), np.dtype("float32"))
+    (2, 6, True)
+    >>> aval.update(shape=(4,))
+    ShapedArray(float32[4])
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "placement", "ndim", "size", "__weakref__")

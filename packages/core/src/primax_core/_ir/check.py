@@ -22,8 +22,27 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     of results match those of the abstract rules. Sub-jaxprs are well formed too, and accept the
     operands of their equations.
 
+    Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
+
+    Returns:
+      ``None``.
+
     Raises:
       JaxprCheckError: with the first ill-formed equation.
+
+    With the option ``enable_checks`` every pass checks its result. Interpreters that build jaxprs
+    should call it in their tests.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend import check_jaxpr
+    >>> jaxpr = make_jaxpr(lambda x: lax.sin(lax.cos(x)))(1.0)
+    >>> check_jaxpr(jaxpr)
+    >>> try:
+    ...     check_jaxpr(jaxpr.replace(eqns=jaxpr.eqns[::-1]))
+    ... except Exception as error:
+    ...     print(type(error).__name__)
+    JaxprCheckError
     """
     bound: set[Any] = set()
 

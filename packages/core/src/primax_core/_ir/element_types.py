@@ -111,9 +111,25 @@ _canonical: Final[tuple[dict[Any, Any], dict[Any, Any]]] = (
 def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> Any:
     """The dtype of arrays created with ``dtype``: 64-bit types only if ``enable_x64`` is set.
 
-    >>> from primax_core import dtypes
+    Args:
+      dtype: a dtype, its name, a scalar class or a Python type.
+      allow_extended_dtype: accept dtypes that NumPy does not have, such as those of random keys.
+
+    Returns:
+      A dtype that arrays can have.
+
+    Raises:
+      ValueError: for an extended dtype, unless it is allowed.
+      TypeError: if it is not a dtype.
+
+    The result depends on the current thread's options.
+
+    >>> from primax_core import dtypes, enable_x64
     >>> dtypes.canonicalize_dtype("int64")
     dtype('int32')
+    >>> with enable_x64():
+    ...     dtypes.canonicalize_dtype("int64")
+    dtype('int64')
     """
     try:
         canonical = _canonical[state.enable_x64].get(dtype)
@@ -274,11 +290,24 @@ def is_python_scalar(x: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type (bool, int, float or complex) of the elements of a value or dtype.
+    """The Python type of the elements of a value or dtype.
+
+    Args:
+      x: an array, a number, a dtype, its name or a scalar class.
+
+    Returns:
+      ``bool``, ``int``, ``float`` or ``complex``.
+
+    Raises:
+      TypeError: if ``x`` has no dtype, or one without a Python type.
+
+    The values of an array are not read.
 
     >>> from primax_core import dtypes
     >>> dtypes.scalar_type_of("bfloat16")
     <class 'float'>
+    >>> dtypes.scalar_type_of(1j)
+    <class 'complex'>
     """
     kind = _kind(dtype_of(x))
     if kind not in _SCALAR_TYPES:
@@ -351,12 +380,27 @@ _PYTHON_CLASSES: Final = {bool: np.bool_, int: np.int64, float: np.float64, comp
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Return True if dtype or class ``a`` is below ``b``, also for ml_dtypes and extended dtypes.
+    """Return True if dtype or class ``a`` is below ``b``.
+
+    Unlike NumPy's function it knows the dtypes of ``ml_dtypes`` (``bfloat16``, ``int4``, 8-bit
+    floats) and extended dtypes.
+
+    Args:
+      a: a dtype, its name or a scalar class.
+      b: a dtype, its name or a scalar class such as ``np.floating``.
+
+    Returns:
+      A bool.
+
+    Raises:
+      TypeError: if an argument is not a dtype or class.
 
     >>> import numpy as np
     >>> from primax_core import dtypes
     >>> dtypes.issubdtype("bfloat16", np.floating), dtypes.issubdtype("int4", np.signedinteger)
     (True, True)
+    >>> dtypes.issubdtype("float32", np.integer)
+    False
     """
     try:
         below = _issubdtype_cache.get((a, b))
@@ -412,11 +456,24 @@ _ODD_BITS: Final = {
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
-    """Number of significant bits of an element: 4 for ``int4``, 8 for ``bool``.
+    """Number of significant bits of an element.
+
+    Args:
+      dtype: a dtype, its name or a scalar class.
+
+    Returns:
+      An integer: 4 for ``int4``, 8 for ``bool``, 64 for ``complex64``.
+
+    Raises:
+      TypeError: if it is not a dtype.
+
+    An element of ``int4`` occupies a byte on the host, and half a byte on some devices.
 
     >>> from primax_core import dtypes
-    >>> dtypes.itemsize_bits("int4")
-    4
+    >>> dtypes.itemsize_bits("int4"), dtypes.itemsize_bits("float32")
+    (4, 32)
+    >>> dtypes.itemsize_bits(bool)
+    8
     """
     if dtype is None:
         raise ValueError("dtype cannot be None.")

@@ -32,7 +32,17 @@ class SourceInfo(tuple[Any, ...]):
 
 
 class Eqn:
-    """An equation: one application of a primitive."""
+    """An equation: one application of a primitive.
+
+    ``primitive`` is applied to ``invars`` (variables and literals) with ``params``, and its
+    results are bound to ``outvars``. ``effects`` are its effects, ``source`` is the location in
+    the user's code, ``ctx`` the named scopes and options.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> (eqn,) = make_jaxpr(lambda x: lax.reduce_sum(x, (0,)))(lax.iota("float32", 3)).eqns
+    >>> eqn.primitive, eqn.params["axes"], [v.aval for v in eqn.invars]
+    (reduce_sum, (0,), [ShapedArray(float32[3])])
+    """
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
@@ -94,8 +104,16 @@ no_debug_info = DebugInfo()
 class Jaxpr(JaxprType):
     """A typed, closed program: ``{ lambda constvars ; invars. let eqns in (outvars,) }``.
 
-    ``consts`` are the values of ``constvars``. Jaxprs are compared and hashed by identity, and
-    their derived jaxprs are stored in ``cache``.
+    ``consts`` are the values of ``constvars``. ``in_avals`` and ``out_avals`` are the types of
+    arguments and results, ``effects`` the effects. Jaxprs are immutable, and compared and hashed
+    by identity; their derived jaxprs are stored in ``cache``. ``replace`` returns a changed copy.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> jaxpr = make_jaxpr(lambda x: lax.sin(x) * 2.0)(1.0)
+    >>> print(jaxpr)
+    { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
+    >>> [eqn.primitive.name for eqn in jaxpr.eqns], jaxpr.out_avals
+    (['sin', 'mul'], [ShapedArray(float32[], weak_type=True)])
     """
 
     __slots__ = (

@@ -151,8 +151,19 @@ placements: Final = _Current()
 def install_placements(inference: PlacementInference) -> None:
     """Replace the inference of placements, once, by the package that defines them.
 
+    Placements say in types how values are divided over the axes of a mesh. Without the package
+    types have none, and nothing is inferred.
+
+    Args:
+      inference: an object with the methods of ``PlacementInference``.
+
+    Returns:
+      ``None``.
+
     Raises:
-      RuntimeError: another package has installed one.
+      RuntimeError: if another package has installed one.
+
+    ``primax_distributed`` calls it when it is imported for its first mesh.
     """
     present = placements.inference
     if type(present) is not _NoPlacements and type(present) is not type(inference):

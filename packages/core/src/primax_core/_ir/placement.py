@@ -54,7 +54,21 @@ def describe_unplaced(sharding_of: Callable[[int], Any] | None) -> None:
 
 
 def is_placed(aval: Any) -> bool:
-    """Return True if a type says how its values are divided over devices."""
+    """Return True if a type says how its values are divided over devices.
+
+    Args:
+      aval: a type, as ``typeof`` returns it.
+
+    Returns:
+      A bool: True if mesh axes of the type ``Explicit`` or manual axes occur in it.
+
+    Rules skip the inference of placements for other types.
+
+    >>> from primax_core import typeof
+    >>> from primax_core.extend.placements import is_placed
+    >>> is_placed(typeof(1.0))
+    False
+    """
     return getattr(aval, "placement", unplaced) is not unplaced  # tokens have none
 
 

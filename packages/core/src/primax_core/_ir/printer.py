@@ -25,7 +25,23 @@ hidden_params: dict[str, dict[str, Any]] = {}
 
 
 def hide_defaults(primitive: str, **defaults: Any) -> None:
-    """Hide these parameters of a primitive in printed jaxprs while they have their defaults."""
+    """Hide parameters of a primitive in printed jaxprs while they have their defaults.
+
+    Args:
+      primitive: the name of the primitive.
+      defaults: the default of each parameter.
+
+    Returns:
+      ``None``. Only the text of jaxprs changes.
+
+    Parameters that most operations have in common make jaxprs hard to read.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend import hide_defaults
+    >>> hide_defaults("sin", accuracy=None)
+    >>> make_jaxpr(lax.sin)(1.0).eqns[0]
+    b:f32[] = sin a
+    """
     hidden_params.setdefault(primitive, {}).update(defaults)
 
 

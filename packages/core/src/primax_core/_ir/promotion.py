@@ -199,13 +199,28 @@ def promote_types(a: Any, b: Any) -> Any:
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype of an operation on values and dtypes.
 
-    Python scalars and weakly typed arrays adapt to the others. With ``return_weak_type_flag`` the
-    result
-    is a pair: the dtype and its weak type.
+    The dtypes are promoted along a lattice. Python scalars and weakly typed arrays adapt to the
+    others: they change the class of the dtype (an integer becomes a float), not its width.
+
+    Args:
+      args: arrays, numbers, dtypes, names of dtypes or scalar classes.
+      return_weak_type_flag: return a pair: the dtype and its weak type.
+
+    Returns:
+      A canonical dtype, or a pair of a dtype and a bool.
+
+    Raises:
+      ValueError: without arguments.
+      TypePromotionError: if dtypes have no common dtype under the option
+        ``numpy_dtype_promotion``, or for extended dtypes.
 
     >>> from primax_core import dtypes
-    >>> dtypes.result_type("int8", 1), dtypes.result_type("int8", 1.0, return_weak_type_flag=True)
-    (dtype('int8'), (dtype('float32'), True))
+    >>> dtypes.result_type("int8", "uint8")
+    dtype('int16')
+    >>> dtypes.result_type("int8", 1)
+    dtype('int8')
+    >>> dtypes.result_type("int8", 1.0, return_weak_type_flag=True)
+    (dtype('float32'), True)
     """
     dtype, weak = lattice_result([_operand(x) for x in args])
     return (dtype, weak) if return_weak_type_flag else dtype

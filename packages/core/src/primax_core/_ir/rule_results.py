@@ -36,7 +36,31 @@ class RuleResultError(TypeError):
 def invalid_result(
     prim: Primitive, kind: RuleKind[Any], rule: Callable[..., Any], problem: str
 ) -> NoReturn:
-    """Raise the error about a rule's result; ``problem`` continues "the jvp rule of scaled"."""
+    """Raise the error about the result of a rule.
+
+    Interpreters that check what rules return use it, so that errors have one form.
+
+    Args:
+      prim: the primitive.
+      kind: the rule kind, such as :data:`jvp`.
+      rule: the rule.
+      problem: the end of a sentence that begins with "the jvp rule of sin".
+
+    Returns:
+      Nothing: it always raises.
+
+    Raises:
+      RuleResultError: with the location of the rule and the result that the kind requires.
+
+    >>> from primax_core import lax
+    >>> from primax_core.extend import invalid_result, jvp
+    >>> def rule(primals, tangents): ...
+    >>> try:
+    ...     invalid_result(lax.sin_p, jvp, rule, "returned one value")
+    ... except Exception as error:
+    ...     print(str(error).partition("(")[0] + "... " + str(error).partition(") ")[2])
+    the jvp rule of sin ... returned one value; it must return `(out, tangent_out)`
+    """
     _, _, expected = kind.signature.partition(" -> ")
     each = ", with a list of results" if prim.multiple_results else ""
     error = RuleResultError(

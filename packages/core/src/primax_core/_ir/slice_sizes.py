@@ -8,10 +8,25 @@ from .symbolic_dims import decided, index, is_static, max_dim, min_dim
 
 
 def slice_bounds(s: slice, n: Any) -> tuple[Any, Any, int]:
-    """``slice.indices`` for an axis of any size; the stop is not before the start.
+    """Start, stop and step of a Python slice, for an axis of any size.
 
+    Args:
+      s: a slice. Its bounds may be symbolic dimensions; negative ones count from the end.
+      n: the size of the axis, a number or a symbolic dimension.
+
+    Returns:
+      ``(start, stop, step)``, like ``slice.indices``; the stop is not before the start.
+
+    Raises:
+      ValueError: if the step is zero.
+
+    For symbolic sizes the results are expressions.
+
+    >>> from primax_core.extend.dimensions import slice_bounds
     >>> slice_bounds(slice(-2, None), 5)
     (3, 5, 1)
+    >>> slice_bounds(slice(None, None, 2), 5)
+    (0, 5, 2)
     """
     bounds_and_step = [None if v is None else index(v) for v in (s.start, s.stop, s.step)]
     if is_static([n, *[v for v in bounds_and_step if v is not None]]):
@@ -46,10 +61,23 @@ def _in_order(low: Any, high: Any, step: int) -> bool:
 
 
 def slice_length(start: Any, stop: Any, step: int) -> Any:
-    """Number of positions from ``start`` to ``stop``, which is not before it.
+    """Number of positions from a start to a stop.
 
+    Args:
+      start: the first position.
+      stop: the end, which is not before the start.
+      step: the distance of positions, a Python integer.
+
+    Returns:
+      A number, or an expression for symbolic bounds.
+
+    The arguments are results of :func:`slice_bounds`.
+
+    >>> from primax_core.extend.dimensions import slice_length
     >>> slice_length(0, 5, 2)
     3
+    >>> slice_length(5, 5, 1)
+    0
     """
     if is_static((start, stop, step)):
         return len(range(start, stop, step))

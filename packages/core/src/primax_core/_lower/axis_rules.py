@@ -86,6 +86,9 @@ def axis_rules(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) ->
       avals: the types of its operands, without placements.
       params: its parameters.
 
+    Returns:
+      A ``LoweredForm``, whose ``operations`` have an attribute ``rule`` each.
+
     >>> from primax_core import lax
     >>> from primax_core.extend import ShapedArray
     >>> form = axis_rules(

@@ -46,10 +46,26 @@ _guards: list[Callable[[Any], None]] = []
 
 @contextmanager
 def guarded_compilation(guard: Callable[[Any], None]) -> Iterator[None]:
-    """Context manager: call ``guard(client)`` in all threads before compilations and cache lookups.
+    """Context manager: call a function in all threads before compilations and cache lookups.
 
-    The guard raises an error to prevent a compilation. Executables that a function already has run
-    without the guard.
+    Args:
+      guard: ``guard(client)``, which raises an error to prevent a compilation.
+
+    Returns:
+      A context manager.
+
+    The error is raised in the thread that compiles. Executables that a function already has run
+    without the guard. Services that must not compile in the path of a request use it.
+
+    >>> from primax_core import jit
+    >>> def refuse(client):
+    ...     raise RuntimeError("no compilation now")
+    >>> with guarded_compilation(refuse):
+    ...     try:
+    ...         jit(lambda x: x * 7.0)(2.0)
+    ...     except RuntimeError as error:
+    ...         print(error)
+    no compilation now
     """
     _guards.append(guard)
     try:

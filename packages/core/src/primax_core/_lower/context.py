@@ -115,7 +115,24 @@ _make_element_types()
 
 
 def element_type(dtype: Any) -> ir.Type:
-    """The MLIR type of one element."""
+    """The MLIR type of one element of a dtype.
+
+    Args:
+      dtype: a dtype that arrays can have.
+
+    Returns:
+      An MLIR type, such as ``f32`` or ``ui8``.
+
+    Raises:
+      TypeError: if the dtype has no lowering.
+
+    It is called in lowering rules, where MLIR's context and location are set. Booleans are
+    ``i1``; the types of ``ml_dtypes`` have MLIR types of their own.
+
+    >>> from primax_core.extend.lowering import element_type
+    >>> print(element_type(np.dtype("float32")), element_type(np.dtype("bool")))
+    f32 i1
+    """
     element = _element_types.get(dtype)
     if element is None:
         raise TypeError(f"dtype {dtype} has no lowering")
@@ -123,7 +140,24 @@ def element_type(dtype: Any) -> ir.Type:
 
 
 def tensor_type(shape: tuple[int, ...], dtype: Any) -> ir.Type:
-    """The MLIR type of an array."""
+    """The MLIR type of an array.
+
+    Args:
+      shape: a tuple of sizes, numbers or symbolic dimensions.
+      dtype: a dtype that arrays can have.
+
+    Returns:
+      An MLIR tensor type. Symbolic dimensions are dynamic, ``?``.
+
+    Raises:
+      TypeError: if the dtype has no lowering.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import tensor_type
+    >>> print(tensor_type((2, 3), np.dtype("float32")))
+    tensor<2x3xf32>
+    """
     key = (shape, dtype)
     tensor = _tensor_types.get(key)
     if tensor is None:
@@ -154,7 +188,24 @@ def _check_size(shape: tuple[int, ...], dtype) -> None:
 
 
 def type_of(aval: Any) -> ir.Type:
-    """The MLIR type of values of an aval; for extended dtypes, of their buffers."""
+    """The MLIR type of values of an aval.
+
+    Args:
+      aval: a type, such as ``ctx.out_avals[0]`` in a lowering rule.
+
+    Returns:
+      An MLIR type; for extended dtypes, such as random keys, that of their buffers.
+
+    Raises:
+      TypeError: if the dtype has no lowering.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.lowering import type_of
+    >>> print(type_of(typeof(np.zeros((2, 3), np.float32))))
+    tensor<2x3xf32>
+    """
     aval = physical(aval)
     return tensor_type(aval.shape, aval.dtype)
 
@@ -170,37 +221,142 @@ def bytecode(module: ir.Module) -> bytes:
 
 
 def i64s(values: Sequence[int]) -> ir.Attribute:
-    """``array<i64: ...>``."""
+    """An MLIR attribute with several 64-bit integers, ``array<i64: ...>``.
+
+    StableHLO has axes, sizes and strides in this form.
+
+    Args:
+      values: Python integers.
+
+    Returns:
+      An attribute.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import i64s, ir
+    >>> with ir.Context():
+    ...     print(i64s([1, 2]))
+    array<i64: 1, 2>
+    """
     return ir.DenseI64ArrayAttr.get(list(values), context)
 
 
 def bools(values: Sequence[bool]) -> ir.Attribute:
-    """``array<i1: ...>``."""
+    """An MLIR attribute with several booleans, ``array<i1: ...>``.
+
+    StableHLO has flags of axes in this form, such as those of a flipped kernel.
+
+    Args:
+      values: Python booleans.
+
+    Returns:
+      An attribute.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import bools, ir
+    >>> with ir.Context():
+    ...     print(bools([True, False]))
+    array<i1: true, false>
+    """
     return ir.DenseBoolArrayAttr.get([bool(v) for v in values], context)
 
 
 def i64(value: int) -> ir.Attribute:
-    """An i64 attribute."""
+    """An MLIR attribute with a 64-bit integer.
+
+    Args:
+      value: a Python integer.
+
+    Returns:
+      An attribute of the signless type ``i64``.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import i64, ir
+    >>> with ir.Context():
+    ...     print(i64(3))
+    3 : i64
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), value)
 
 
 def u64(value: int) -> ir.Attribute:
-    """An ui64 attribute."""
+    """An MLIR attribute with an unsigned 64-bit integer.
+
+    Args:
+      value: a nonnegative Python integer.
+
+    Returns:
+      An attribute of the type ``ui64``.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import ir, u64
+    >>> with ir.Context():
+    ...     print(u64(3))
+    3 : ui64
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64, context), value)
 
 
 def i32(value: int) -> ir.Attribute:
-    """An i32 attribute."""
+    """An MLIR attribute with a 32-bit integer.
+
+    Args:
+      value: a Python integer.
+
+    Returns:
+      An attribute of the signless type ``i32``.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import i32, ir
+    >>> with ir.Context():
+    ...     print(i32(3))
+    3 : i32
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context), value)
 
 
 def i64_elements(values: Sequence[int]) -> ir.Attribute:
-    """``dense<...> : tensor<...xi64>``."""
+    """An MLIR attribute with a vector of 64-bit integers, ``dense<...> : tensor<...xi64>``.
+
+    Custom calls and older operations have sizes in this form; see :func:`i64s` for the other one.
+
+    Args:
+      values: Python integers.
+
+    Returns:
+      An attribute.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.lowering import i64_elements, ir
+    >>> with ir.Context():
+    ...     print(i64_elements([1, 2]))
+    dense<[1, 2]> : tensor<2xi64>
+    """
     return ir.DenseElementsAttr.get(np.asarray(values, np.int64), context=context)
 
 
 def dense(value: np.ndarray) -> ir.Attribute:
-    """The attribute with the values of an array."""
+    """An MLIR attribute with the values of an array.
+
+    Args:
+      value: a NumPy array of a dtype that arrays can have.
+
+    Returns:
+      A dense attribute of the array's shape and dtype.
+
+    It is called in lowering rules, where MLIR's context and location are set. The values are
+    copied into the module, so large arrays should be operands.
+
+    >>> from primax_core.extend.lowering import dense, ir
+    >>> with ir.Context(), ir.Location.unknown():
+    ...     print(dense(np.arange(3, dtype=np.int32)))
+    dense<[0, 1, 2]> : tensor<3xi32>
+    """
     value = np.asarray(value)
     dtype = value.dtype
     element = element_type(dtype)
@@ -224,7 +380,25 @@ _PACKED = {
 
 
 def constant(value: Any) -> ir.Value[Any]:
-    """A constant from a NumPy array; a splat is stored as a scalar and broadcast."""
+    """A constant operation with the values of a NumPy array.
+
+    An array of equal elements is stored as a scalar and broadcast.
+
+    Args:
+      value: a NumPy array or scalar of a dtype that arrays can have.
+
+    Returns:
+      An MLIR value of the array's shape and dtype.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.elementwise import unary
+    >>> from primax_core.extend.lowering import constant
+    >>> def emit(ctx, x):
+    ...     return constant(np.array([0, 7], np.float32))
+    >>> unary("acme_table", ["float"], emit).bind(np.ones(2, np.float32)).tolist()
+    [0.0, 7.0]
+    """
     value = np.asarray(value)
     if value.dtype == dtypes.float0:
         value = np.zeros(value.shape, np.bool_)

@@ -22,7 +22,25 @@ INLINE_CONSTANT_SIZE = 16
 
 
 def live_eqns(jaxpr: Jaxpr) -> list[Eqn]:
-    """The equations whose results or effects are needed, in order."""
+    """The equations whose results or effects are needed, in order.
+
+    Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
+
+    Returns:
+      A list of equations of the jaxpr.
+
+    Equations with an effect that must be kept are live. Sub-jaxprs are not searched; see
+    :func:`dce_jaxpr`.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend import live_eqns
+    >>> def f(x):
+    ...     lax.cos(x)
+    ...     return lax.sin(x)
+    >>> [eqn.primitive.name for eqn in live_eqns(make_jaxpr(f)(1.0))]
+    ['sin']
+    """
     return liveness(jaxpr)[0]
 
 

@@ -22,6 +22,9 @@ def mosaic_bytecode(text: str, *, version: int | None = None) -> bytes:
       version: the version of the format. By default one that the plugins of the last months read
         too, not the newest of this jaxlib.
 
+    Returns:
+      Bytes.
+
     Raises:
       ValueError: if the text cannot be parsed or verified; the message has the line. Or if this
         jaxlib does not write the version.

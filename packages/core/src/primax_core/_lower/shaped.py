@@ -53,7 +53,25 @@ def has_variables() -> bool:
 
 
 def size_value(d: Any, dtype: Any = _I64) -> ir.Value[Any]:
-    """The value of a dimension, as a scalar."""
+    """The value of a dimension, a scalar.
+
+    Args:
+      d: a number or a symbolic dimension.
+      dtype: the integer dtype of the scalar, by default ``int64``.
+
+    Returns:
+      An MLIR value: a constant, or the expression of dimension variables, computed when the
+      function runs.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.elementwise import unary
+    >>> from primax_core.extend.lowering import hlo, size_value, type_of
+    >>> def emit(ctx, x):
+    ...     return hlo.convert(type_of(ctx.out_avals[0]), size_value(7))
+    >>> float(unary("acme_seven", ["float"], emit).bind(1.0))
+    7.0
+    """
     if not isinstance(d, Dimension):
         return constant(np.asarray(d, dtype))
     value = _sum(d)
@@ -141,14 +159,49 @@ def is_fixed(x: ir.Value[Any]) -> bool:
 
 
 def broadcast_in_dim(x: ir.Value[Any], shape: Sequence[Any], dims: Sequence[int]) -> ir.Value[Any]:
-    """``x`` broadcast to a shape; its axes become axes ``dims``."""
+    """An MLIR value broadcast to a shape.
+
+    Args:
+      x: the value.
+      shape: the shape of the result, numbers or symbolic dimensions.
+      dims: for each axis of ``x``, the axis of the result.
+
+    Returns:
+      An MLIR value. With symbolic dimensions it is the dynamic operation of StableHLO.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.elementwise import unary
+    >>> from primax_core.extend.lowering import broadcast_in_dim, constant
+    >>> def emit(ctx, x):
+    ...     return broadcast_in_dim(constant(np.float32(2)), ctx.out_avals[0].shape, ())
+    >>> unary("acme_two", ["float"], emit).bind(np.ones(3, np.float32)).tolist()
+    [2.0, 2.0, 2.0]
+    """
     if is_static(shape) and is_fixed(x):
         return hlo.broadcast_in_dim(typed(x, shape), x, i64s(dims))
     return hlo.dynamic_broadcast_in_dim(typed(x, shape), x, size_values(shape), i64s(dims))
 
 
 def full(value: Any, shape: Sequence[Any]) -> ir.Value[Any]:
-    """An array filled with one value."""
+    """An MLIR value filled with one number.
+
+    Args:
+      value: a NumPy scalar, whose dtype is that of the result.
+      shape: the shape of the result, numbers or symbolic dimensions.
+
+    Returns:
+      An MLIR value.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.elementwise import unary
+    >>> from primax_core.extend.lowering import full
+    >>> def emit(ctx, x):
+    ...     return full(np.float32(5), ctx.out_avals[0].shape)
+    >>> unary("acme_five", ["float"], emit).bind(np.ones(3, np.float32)).tolist()
+    [5.0, 5.0, 5.0]
+    """
     if is_static(shape):
         return mlir.full(value, tuple(shape))
     return broadcast_in_dim(constant(np.asarray(value)), shape, ())
@@ -161,7 +214,24 @@ def zeros_of(aval: Any) -> ir.Value[Any]:
 
 
 def reshape(x: ir.Value[Any], shape: Sequence[Any]) -> ir.Value[Any]:
-    """``x`` in another shape."""
+    """An MLIR value in another shape, with the elements in row-major order.
+
+    Args:
+      x: the value.
+      shape: the shape of the result, numbers or symbolic dimensions.
+
+    Returns:
+      An MLIR value. With symbolic dimensions it is the dynamic operation of StableHLO.
+
+    It is called in lowering rules, where MLIR's context and location are set.
+
+    >>> from primax_core.extend.elementwise import unary
+    >>> from primax_core.extend.lowering import reshape
+    >>> def emit(ctx, x):
+    ...     return reshape(reshape(x, (6,)), (2, 3))
+    >>> unary("acme_same", ["float"], emit).bind(np.ones((2, 3), np.float32)).shape
+    (2, 3)
+    """
     if is_static(shape) and is_fixed(x):
         return hlo.reshape(typed(x, shape), x)
     return hlo.dynamic_reshape(typed(x, shape), x, size_values(shape))

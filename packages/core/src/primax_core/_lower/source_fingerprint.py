@@ -74,6 +74,9 @@ def trusted_rules(package: str) -> None:
       package: import name of the package that is being imported: ``__name__`` in its
         ``__init__.py``. A part of a package is possible if it has a folder of its own.
 
+    Returns:
+      ``None``.
+
     Raises:
       TypeError: ``package`` is not a string.
       ValueError: the package is not being imported, is a part of the core, or is not a package with

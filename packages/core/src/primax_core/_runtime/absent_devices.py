@@ -33,6 +33,12 @@ def absent_target(platform: str) -> str | None:
       The target, such as ``sm_90``; ``None`` if the program is lowered for a device of this
       process, for another platform, or for no particular device. Programs for CPUs may have been
       lowered before the target is known; then it is ``None`` too.
+
+    Rules that compile kernels themselves choose the architecture by it, see :func:`compile_only`.
+
+    >>> from primax_core.extend.native import absent_target
+    >>> absent_target("cuda") is None
+    True
     """
     device = _lowering_for.get()
     return device.target if device is not None and device.platform == platform else None
@@ -93,6 +99,9 @@ def compile_only(
       library: the path of the plugin's library (``xla_cuda_plugin.so``, ``libtpu.so``); by default
         that of the installed package.
       topology: for ``cuda``, the numbers of processes, of devices and so on, such as ``1x1x1``.
+
+    Returns:
+      A list of devices that cannot compute: they are the targets of compilations.
 
     Raises:
       ImportError: if the plugin of the platform is not installed.

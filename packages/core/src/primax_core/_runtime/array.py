@@ -210,7 +210,21 @@ class ArrayImpl(Array):
         return [own.get(d) or Shard(d, sharding, shape) for d in sharding._devices]
 
     def addressable_data(self, index: int) -> ArrayImpl:
-        """The shard on one of this process's devices, as an array on that device."""
+        """The shard on one of this process's devices, as an array on that device.
+
+        Args:
+          index: the position in ``addressable_shards``.
+
+        Returns:
+          An array on one device. Nothing is copied.
+
+        Raises:
+          IndexError: if there is no such shard.
+
+        >>> from primax_core import device_put
+        >>> device_put([1.0, 2.0])[0].addressable_data(0).shape
+        ()
+        """
         self._check_alive()
         if self._spec.sharding.num_devices == 1:
             return [self][index]
@@ -229,7 +243,20 @@ class ArrayImpl(Array):
         return self._buf.is_deleted()
 
     def delete(self) -> None:
-        """Free the buffer immediately; later uses of the array raise an error."""
+        """Free the buffer immediately; later uses of the array raise an error.
+
+        Memory is otherwise freed with the last reference to the array. Computations that use the
+        buffer finish first.
+
+        Returns:
+          ``None``; also if the array is deleted already.
+
+        >>> from primax_core import device_put
+        >>> x = device_put(1.0)
+        >>> x.delete()
+        >>> x.is_deleted()
+        True
+        """
         if not self._buf.is_deleted():
             notify_donation(self)
             self._buf.delete()
@@ -240,7 +267,20 @@ class ArrayImpl(Array):
         return self._buf.is_ready()
 
     def block_until_ready(self) -> ArrayImpl:
-        """Wait until the value is computed and return the array; errors are raised here."""
+        """Wait until the value is computed and return the array.
+
+        Returns:
+          The array itself.
+
+        Raises:
+          JaxRuntimeError: if the computation failed, or the array was deleted.
+
+        See :func:`~primax_core.block_until_ready` for trees of arrays.
+
+        >>> from primax_core import device_put
+        >>> float(device_put(1.5).block_until_ready())
+        1.5
+        """
         self._check_alive(JaxRuntimeError)
         try:
             self._buf.block_until_ready()
@@ -367,18 +407,59 @@ class ArrayImpl(Array):
         return interchange.address_of(self._buf)
 
     def item(self, *args: Any) -> Any:
-        """One element as a Python scalar."""
+        """One element as a Python scalar.
+
+        Args:
+          args: the index of the element, or its position in row-major order; nothing for an array
+            with one element.
+
+        Returns:
+          A bool, int, float or complex number.
+
+        Raises:
+          ValueError: if the array has another number of elements than one, without an index.
+
+        >>> import numpy as np
+        >>> from primax_core import device_put
+        >>> x = device_put(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+        >>> x.item(1, 2), x.item(4), device_put(1.5).item()
+        (5.0, 4.0, 1.5)
+        """
         value = self._value
         if not args and value.size != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return value.item(*args)
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python scalars."""
+        """The elements as nested lists of Python scalars.
+
+        Returns:
+          A list of lists; a scalar for an array without axes.
+
+        The call waits for the computation and copies all elements.
+
+        >>> import numpy as np
+        >>> from primax_core import device_put
+        >>> device_put(np.arange(4).reshape(2, 2)).tolist()
+        [[0, 1], [2, 3]]
+        """
         return self._value.tolist()
 
     def tobytes(self, order: Literal["C", "F"] = "C") -> bytes:
-        """Bytes of the elements in row-major order, or in column-major order for ``"F"``."""
+        r"""Bytes of the elements.
+
+        Args:
+          order: ``"C"`` for row-major order, ``"F"`` for column-major order.
+
+        Returns:
+          A bytes object of ``nbytes`` bytes.
+
+        >>> import numpy as np
+        >>> from primax_core import device_put
+        >>> x = device_put(np.array([[1, 2], [3, 4]], np.uint8))
+        >>> x.tobytes(), x.tobytes("F")
+        (b'\x01\x02\x03\x04', b'\x01\x03\x02\x04')
+        """
         return self._value.tobytes(order)
 
     def __bool__(self) -> bool:
@@ -517,7 +598,19 @@ def put(
 
 
 def default_sharding() -> SingleDeviceSharding:
-    """The sharding of uncommitted values."""
+    """The sharding of uncommitted values.
+
+    Returns:
+      A sharding with the default device: that of the option ``default_device``, or the first
+      device of the default platform.
+
+    The call starts the backends.
+
+    >>> from primax_core import devices
+    >>> from primax_core.extend.runtime import default_sharding
+    >>> default_sharding().device_set == {devices()[0]}
+    True
+    """
     key = state.key
     sharding = _default_shardings.get(key)
     if sharding is None:

@@ -30,6 +30,9 @@ def array_from_parts(
       parts: an array for each device of this process, in any order.
       dtype: the dtype; needed where this process has no part.
 
+    Returns:
+      An array that shares the memory of the parts.
+
     Raises:
       TypeError: if a part is not an array.
       ValueError: if the parts do not fit the shape and the sharding; the message names the part.
@@ -100,12 +103,19 @@ def array_from_callback(
     """An array whose parts a function returns; each device of this process receives its part.
 
     Args:
+      shape: the shape of the whole array.
+      sharding: the sharding.
       callback: from the index of a part in the whole array to its values. It is called once for
         each part; devices with copies of a part receive the same values.
       dtype: the dtype of the values; needed where this process has no part.
 
+    Returns:
+      An array.
+
     Raises:
       ValueError: if a part has another shape, or parts have different dtypes.
+
+    No process needs the whole array.
 
     >>> from primax_core import devices
     >>> from primax_core.extend.runtime import SingleDeviceSharding
@@ -127,7 +137,26 @@ def array_from_callback(
 def array_from_values(
     shape: Shape, sharding: Sharding, values: dict[Any, Any], dtype: Any = None
 ) -> ArrayImpl:
-    """An array with copies of the values for each device of this process."""
+    """An array from the values on each device of this process.
+
+    Args:
+      shape: the shape of the whole array.
+      sharding: the sharding.
+      values: the part of each device of this process, by device.
+      dtype: the dtype of the values; needed where this process has no part.
+
+    Returns:
+      An array with copies of the values.
+
+    Raises:
+      ValueError: if a part has another shape than the sharding gives it, or the dtypes differ.
+
+    >>> from primax_core import devices
+    >>> from primax_core.extend.runtime import SingleDeviceSharding, array_from_values
+    >>> device = devices()[0]
+    >>> array_from_values((2,), SingleDeviceSharding(device), {device: np.ones(2, np.float32)})
+    Array([1., 1.], dtype=float32)
+    """
     if any(isinstance(v, ArrayImpl) and v._spec.stored is not v.aval for v in values.values()):
         # Extended dtypes have no NumPy values.
         parts = [move(v, SingleDeviceSharding(d)) for d, v in values.items()]

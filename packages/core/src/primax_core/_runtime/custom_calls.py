@@ -23,8 +23,28 @@ lock: Final = new_rlock()
 def provides_custom_calls(
     name: str,
 ) -> Callable[[Callable[[], bool | None]], Callable[[], bool | None]]:
-    """Decorator of the function that registers the custom calls of a name; it runs once, or until
-    it does not return ``False``."""
+    """Decorator of the function that registers the custom calls of a name.
+
+    The function runs when an executable that needs the name is compiled or loaded: native
+    libraries are loaded only for programs that use them.
+
+    Args:
+      name: the name of the custom call.
+
+    Returns:
+      A decorator. The decorated function returns ``None``, or ``False`` if it has to be called
+      again.
+
+    Raises:
+      ValueError: if the name already has a function.
+
+    It runs once in a process, or until it does not return ``False``.
+
+    >>> from primax_core.extend.lowering import provides_custom_calls
+    >>> @provides_custom_calls("acme_kernel")
+    ... def register():
+    ...     pass  # load the library and register its handlers
+    """
 
     def register(fun: Callable[[], bool | None]) -> Callable[[], bool | None]:
         if name in _providers:

@@ -59,7 +59,21 @@ def share_cpu_client(client: Client) -> None:
 
 
 def clients() -> dict[str, Any]:
-    """All clients by platform, started on first use; the default backend is first."""
+    """All clients of jaxlib by platform; they are started on first use.
+
+    Returns:
+      A dict of clients by platform name; the default backend is first.
+
+    Raises:
+      RuntimeError: if a required platform cannot be started, or after a fork.
+
+    Clients are objects of jaxlib: wheels pass them on, and use the functions of this library
+    where there is one.
+
+    >>> from primax_core.extend.runtime import clients
+    >>> "cpu" in clients()
+    True
+    """
     global _clients
     if not _clients:
         with _lock:
@@ -69,7 +83,17 @@ def clients() -> dict[str, Any]:
 
 
 def started_clients() -> dict[str, Any]:
-    """The clients that are already started; it starts none."""
+    """The clients that are already started; it starts none.
+
+    Returns:
+      A dict of clients by platform name; empty before the first use of a device.
+
+    For reports and clean-up that must not start a backend.
+
+    >>> from primax_core.extend.runtime import clients, started_clients
+    >>> started_clients().keys() <= clients().keys()
+    True
+    """
     return dict(_clients)
 
 
@@ -116,7 +140,23 @@ on_update("num_cpu_devices", _refuse_when_started("num_cpu_devices"))
 
 
 def client_of(name: str | None = None) -> Client:
-    """The client of a platform; by default of the default platform."""
+    """The client of a platform.
+
+    Args:
+      name: the platform; by default the default platform.
+
+    Returns:
+      A client of jaxlib.
+
+    Raises:
+      RuntimeError: if the platform is not available.
+
+    The client is started on first use.
+
+    >>> from primax_core.extend.runtime import client_of
+    >>> client_of("cpu").platform
+    'cpu'
+    """
     by_platform = clients()
     if name is None:
         return next(iter(by_platform.values()))
@@ -182,7 +222,21 @@ def _out_of_range(devices: list, index: int) -> str:
 
 
 def platform_of(device: Device) -> str:
-    """``cpu``, ``cuda``, ``rocm`` or ``tpu``: the platform name used by lowering rules."""
+    """The platform name used by lowering rules: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
+
+    Args:
+      device: a device.
+
+    Returns:
+      A string. It differs from ``device.platform``, which is ``gpu`` for CUDA and ROCm.
+
+    Rules are registered for these names: ``lower.on("cuda")``.
+
+    >>> from primax_core import devices
+    >>> from primax_core.extend.runtime import platform_of
+    >>> platform_of(devices("cpu")[0])
+    'cpu'
+    """
     name = device.platform
     if name == "gpu":
         return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
@@ -190,15 +244,51 @@ def platform_of(device: Device) -> str:
 
 
 def default_backend() -> str:
-    """Name of the default platform of computations: ``cpu``, ``gpu`` or ``tpu``."""
+    """Name of the default platform of computations: ``cpu``, ``gpu`` or ``tpu``.
+
+    It is the platform with the highest priority among the available ones; the option
+    ``platforms`` selects others.
+
+    Returns:
+      A string.
+
+    Raises:
+      RuntimeError: if a required platform cannot be started.
+
+    The call starts the backends, so a process must not fork after it.
+
+    >>> from primax_core import default_backend, devices
+    >>> default_backend() in ("cpu", "gpu", "tpu")
+    True
+    >>> devices()[0].platform == default_backend()
+    True
+    """
     return client_of().platform
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """All devices of a platform; by default of the default platform.
+    """All devices of a platform, over all processes.
+
+    Args:
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+
+    Returns:
+      A list of devices, ordered by id. Their attributes include ``id``, ``platform``,
+      ``device_kind`` and ``process_index``.
 
     Raises:
       RuntimeError: if the platform is not available.
+
+    The call starts the backends, so a process must not fork after it. Arrays are moved to a
+    device by :func:`device_put`.
+
+    >>> from primax_core import device_put, devices
+    >>> device = devices("cpu")[0]
+    >>> device.platform, device.id
+    ('cpu', 0)
+    >>> device_put(1.0, device).devices() == {device}
+    True
     """
     return DeviceList(client_of(backend).devices())
 
@@ -208,11 +298,27 @@ def local_devices(
     backend: str | None = None,
     host_id: int | None = None,
 ) -> list[Device]:
-    """The devices of this process, or of another one; ``host_id`` is an old name of its index.
+    """The devices of this process, or of another one.
+
+    Args:
+      process_index: index of the process; by default this one.
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+      host_id: old name of ``process_index``.
+
+    Returns:
+      A list of devices.
 
     Raises:
       RuntimeError: if the platform is not available.
       ValueError: if the process does not exist.
+
+    The call starts the backends, so a process must not fork after it. Only the values on local
+    devices can be read.
+
+    >>> from primax_core import local_devices, process_index
+    >>> {device.process_index for device in local_devices()} == {process_index()}
+    True
     """
     client = client_of(backend)
     index = process_index if process_index is not None else host_id
@@ -226,27 +332,114 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """Number of devices over all processes."""
+    """Number of devices of a platform, over all processes.
+
+    Args:
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+
+    Returns:
+      An integer, the length of :func:`devices`.
+
+    Raises:
+      RuntimeError: if the platform is not available.
+
+    The call starts the backends, so a process must not fork after it.
+
+    >>> from primax_core import device_count, devices
+    >>> device_count("cpu") == len(devices("cpu"))
+    True
+    """
     return len(client_of(backend).devices())
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """Number of devices of this process."""
+    """Number of devices of a platform in this process.
+
+    Args:
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+
+    Returns:
+      An integer, the length of :func:`local_devices`.
+
+    Raises:
+      RuntimeError: if the platform is not available.
+
+    The call starts the backends, so a process must not fork after it. The option
+    ``num_cpu_devices`` divides a CPU into several devices.
+
+    >>> from primax_core import device_count, local_device_count
+    >>> 1 <= local_device_count() <= device_count()
+    True
+    """
     return len(local_devices(None, backend))
 
 
 def process_index(backend: str | None = None) -> int:
-    """Index of this process."""
+    """Index of this process among all processes of the computation.
+
+    Args:
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+
+    Returns:
+      An integer from 0 to ``process_count() - 1``; 0 if there is one process.
+
+    Raises:
+      RuntimeError: if the platform is not available.
+
+    The call starts the backends, so a process must not fork after it. Programs use it to divide
+    data, and to write files in one process only.
+
+    >>> from primax_core import process_count, process_index
+    >>> 0 <= process_index() < process_count()
+    True
+    """
     return client_of(backend).process_index()
 
 
 def process_count(backend: str | None = None) -> int:
-    """Number of processes."""
+    """Number of processes that compute together.
+
+    Args:
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+
+    Returns:
+      An integer; 1 without ``primax.distributed.initialize``.
+
+    Raises:
+      RuntimeError: if the platform is not available.
+
+    The call starts the backends, so a process must not fork after it.
+
+    >>> from primax_core import process_count, process_indices
+    >>> process_count() == len(process_indices())
+    True
+    """
     return 1 + max(d.process_index for d in client_of(backend).devices())
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """Indices of all processes."""
+    """Indices of all processes that have devices of a platform.
+
+    Args:
+      backend: the platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``; by default the
+        default platform.
+
+    Returns:
+      A sorted list of integers.
+
+    Raises:
+      RuntimeError: if the platform is not available.
+
+    The call starts the backends, so a process must not fork after it.
+
+    >>> from primax_core import process_index, process_indices
+    >>> process_index() in process_indices()
+    True
+    """
     return sorted({d.process_index for d in client_of(backend).devices()})
 
 

@@ -54,11 +54,24 @@ _watchers: Final[dict[str, Callable[[Jaxpr], Watch | None]]] = {}
 def watch_programs(option: str, make: Callable[[Jaxpr], Watch | None]) -> None:
     """Register a watcher of arguments and results, active while an option is on.
 
+    ``debug_nans`` is such a watcher.
+
     Args:
       option: name of an option that is part of the trace key.
-      make: called with each jaxpr that is compiled while the option is on. It returns ``None`` or a
-        function of the arguments, called before each run, that returns a function of the results.
-        Either may raise an error.
+      make: called with each jaxpr that is compiled while the option is on. It returns ``None`` or
+        a function of the arguments, called before each run, that returns a function of the
+        results. Either may raise an error.
+
+    Returns:
+      ``None``.
+
+    The option must exist. The executables of the fast path are watched too; without the option
+    nothing is slower.
+
+    >>> from primax_core.extend.runtime import watch_programs
+    >>> def make(jaxpr):
+    ...     return lambda args: lambda results: None
+    >>> watch_programs("debug_nans", make)  # doctest: +SKIP
     """
     _watchers[option] = make
 
@@ -217,7 +230,25 @@ _scalars: dict[tuple, ArrayImpl] = caches.bounded_cache()
 
 
 def as_operand(x: Any) -> ArrayImpl:
-    """Convert an operand to a concrete array."""
+    """Convert an operand to a concrete array.
+
+    Args:
+      x: an array, a NumPy array, a number or an object of a registered value type.
+
+    Returns:
+      An array on the default device; arrays are returned unchanged.
+
+    Raises:
+      TypeError: if ``x`` is none of these, or a tracer.
+
+    Eager implementations of primitives use it. 64-bit values become 32-bit ones unless
+    ``enable_x64`` is set.
+
+    >>> import numpy as np
+    >>> from primax_core.extend.runtime import as_operand
+    >>> as_operand(np.arange(3)).dtype.name
+    'int32'
+    """
     if type(x) is ArrayImpl:
         return x
     if isinstance(x, Tracer):

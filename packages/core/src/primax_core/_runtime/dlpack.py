@@ -64,7 +64,20 @@ def from_dlpack(
 def is_supported_dtype(dtype: Any) -> bool:
     """Return True if arrays of a dtype can be exchanged through DLPack.
 
-    >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
+    Args:
+      dtype: a dtype, its name or a scalar class.
+
+    Returns:
+      A bool. It is True for booleans and for numbers of at least 8 bits, with ``bfloat16`` and
+      8-bit floats.
+
+    Raises:
+      TypeError: if it is not a dtype.
+
+    Other libraries may support fewer. See :func:`from_dlpack` and ``array.__dlpack__``.
+
+    >>> from primax_core import dlpack
+    >>> dlpack.is_supported_dtype("bfloat16"), dlpack.is_supported_dtype("int4")
     (True, False)
     """
     return dtypes.as_dtype(dtype) in exportable_dtypes

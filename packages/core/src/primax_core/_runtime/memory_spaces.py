@@ -16,7 +16,17 @@ class ArrayCopySemantics(enum.Enum):
 
 
 class Space(enum.Enum):
-    """A memory kind without a device."""
+    """A memory kind without a device.
+
+    ``Device`` is the memory in which executables compute, ``Host`` the memory of the host that
+    the device can read. ``Any`` leaves values where they are. As an argument of ``device_put`` it
+    moves values between the memories of their devices.
+
+    >>> from primax_core import device_put
+    >>> from primax_core.memory import Space
+    >>> device_put(1.0, Space.Device).sharding.memory_kind == device_put(1.0).sharding.memory_kind
+    True
+    """
 
     Device = "device"
     Host = "host"

@@ -70,6 +70,9 @@ def register(
         interfaces.
       traits: the sum of the handler's traits; 1 is "can be captured in a command buffer".
 
+    Returns:
+      ``None``.
+
     Raises:
       TypeError, ValueError: if the name is registered with another handler, or an argument is not
         valid.
@@ -119,8 +122,18 @@ def register_type(name: str, type_id: Any, type_info: Any = None, *, platform: s
       type_info: capsule of the type's functions (``XLA_FFI_TypeInfo*``), with the deleter.
       platform: ``cpu``, ``cuda``, ``rocm``, or ``gpu`` for the last two.
 
+    Returns:
+      ``None``.
+
     Raises:
       ValueError: if the name is registered with other capsules.
+
+    A handler with state has a stage ``instantiate`` that creates an object of the type; XLA frees
+    it with the executable. The capsules come from the native library.
+
+    >>> from primax_core.extend.native import register_type
+    >>> def load(library):
+    ...     register_type("acme_state", library.state_id(), library.state_info())
     """
     _check_name(name, "native type")
     parts = {"type_id": type_id, "type_info": type_info}
@@ -136,8 +149,22 @@ def register_type(name: str, type_id: Any, type_info: Any = None, *, platform: s
 
 
 def batch_partitionable(name: str) -> None:
-    """Declare that a native function treats the examples along leading axes independently, so
-    that XLA may divide those axes among devices."""
+    """Declare that a native function treats the examples along leading axes independently.
+
+    XLA may then divide those axes among devices, instead of gathering the operands.
+
+    Args:
+      name: the name of the native function.
+
+    Returns:
+      ``None``.
+
+    The declaration concerns executables over several devices only; it must be made before they
+    are compiled.
+
+    >>> from primax_core.extend.native import batch_partitionable
+    >>> batch_partitionable("acme_rows")
+    """
     _check_name(name, "native function")
     with custom_calls.lock:
         _partitionable.add(name)
@@ -147,8 +174,18 @@ def batch_partitionable(name: str) -> None:
 def include_dir() -> str:
     """The folder of jaxlib's C and C++ headers, ``xla/ffi/api/ffi.h`` and others.
 
+    Returns:
+      An absolute path. Build tools pass it to the compiler: ``-I`` and this path.
+
     Raises:
       ImportError: if jaxlib is not installed, or without its headers.
+
+    The headers have no dependency but the standard library.
+
+    >>> import os
+    >>> from primax_core.extend.native import include_dir
+    >>> os.path.exists(os.path.join(include_dir(), "xla", "ffi", "api", "ffi.h"))
+    True
     """
     spec = importlib.util.find_spec("jaxlib")
     if spec is None or spec.origin is None:
@@ -165,8 +202,21 @@ def platforms_of(name: str) -> list[str]:
 
 
 def is_registered(name: str) -> bool:
-    """Return True if a native function of this name is registered for some platform, by
-    ``register`` or ``provides_custom_calls``, or if XLA has it for the CPU."""
+    """Return True if a native function of a name can be called.
+
+    Args:
+      name: the name of the native function.
+
+    Returns:
+      A bool: whether it is registered for some platform, by ``register`` or
+      ``provides_custom_calls``, or XLA has it for the CPU.
+
+    Nothing is loaded by the question.
+
+    >>> from primax_core.extend.native import is_registered
+    >>> is_registered("acme_missing")
+    False
+    """
     return custom_calls.is_provided(name) or custom_calls.is_known_to_xla(name)
 
 

@@ -46,8 +46,15 @@ def abort_collectives(member: Member, *, service_answers: bool = True) -> None:
     Call it once the generation has ended: nothing of it can be computed afterwards.
 
     Args:
+      member: this process in its generation, as for :func:`join`.
       service_answers: false if the coordination service is dead or frozen. Only the connections
         that :func:`connect_devices` made can be ended then.
+
+    Returns:
+      ``None``.
+
+    Threads that wait for a collective with a dead process go on with an error. Without the call
+    they would wait for XLA's time limit.
     """
     raw = member._raw
     if raw is None:

@@ -285,7 +285,22 @@ _forgetters: list[Callable[[], None]] = []
 
 
 def on_forget(callback: Callable[[], None]) -> Callable[[], None]:
-    """Register a function that drops a wheel's own objects with devices: meshes, shardings."""
+    """Register a function that drops a wheel's own objects with devices: meshes, shardings.
+
+    Args:
+      callback: a function without arguments, called by :func:`forget`.
+
+    Returns:
+      ``callback``: the function is usable as a decorator.
+
+    Objects with devices of an ended generation must not be used with the devices of the next.
+
+    >>> from primax_core.extend.processes import on_forget
+    >>> meshes = {}
+    >>> @on_forget
+    ... def drop_meshes():
+    ...     meshes.clear()
+    """
     _forgetters.append(callback)
     return callback
 
@@ -309,9 +324,19 @@ def join(
     of a device, in all processes: it returns when all have reached it.
 
     Args:
+      member: this process in its generation: its number, the number of processes, the connection
+        to the coordination service.
       local_devices: CPU devices of this process; by default the option ``num_cpu_devices``.
       host: name or address by which the others reach this process.
       plugin_options: options of the clients of plugins, such as ``visible_devices``.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      ValueError: if an option is not valid.
+
+    Every member calls it. :func:`connect_devices` then starts the clients.
     """
     forget()
     raw = member._client()
@@ -325,7 +350,17 @@ def join(
 
 
 def forget() -> None:
-    """Drop the clients, and everything cached with them. Their arrays are lost."""
+    """Drop the clients, and everything cached with them. Their arrays are lost.
+
+    Traced functions, executables and the objects of wheels (:func:`on_forget`) are dropped too.
+    The next use of a device starts new clients.
+
+    Returns:
+      ``None``.
+
+    It is the end of a generation: after a process has died, or to compute alone again. Values
+    that are needed later must be on the host.
+    """
     stores = [keep() for keep in _keepers] if _devices._clients else []
     plugins.joined.clear()
     plugins.plugin_options.clear()
@@ -415,7 +450,24 @@ def _check_current(devices: Sequence[Any]) -> None:
 
 
 def explain_failures(explain: Callable[[BaseException], BaseException] | None) -> None:
-    """Let a function replace the errors of executables: it returns the error for the user."""
+    """Let a function replace the errors of executables.
+
+    Errors of collectives say little when another process has died; the wheel for several
+    processes knows more.
+
+    Args:
+      explain: ``explain(error)`` returns the error for the user, which may be the same; ``None``
+        restores the default.
+
+    Returns:
+      ``None``.
+
+    The function is called in the thread that reads a failed result.
+
+    >>> from primax_core.extend.processes import explain_failures
+    >>> explain_failures(lambda error: error)
+    >>> explain_failures(None)
+    """
     failures.explain_other = explain
 
 
@@ -442,12 +494,18 @@ def watch_runs(
 ) -> None:
     """Call a function before each run of an executable over several processes.
 
-    It concerns executables that are compiled from now on.
+    It concerns executables that are compiled from now on. All processes must run the same
+    executables in the same order; a watcher can compare them.
 
     Args:
       before: called with the name.
-      make: called with each executable, instead; returns the function that is called before each of
-        its runs, and may raise an error.
+      make: called with each executable, instead; returns the function that is called before each
+        of its runs, and may raise an error.
+
+    Returns:
+      ``None``.
+
+    Runs on the devices of one process are not watched.
     """
     if before is not None:
         make = _by_name(before)

@@ -242,14 +242,41 @@ def register_sharding(kind: type, convert: Callable[[Any], Sharding]) -> None:
 
     Args:
       kind: a class, without its subclasses.
-      convert: returns the sharding, which may depend on options of scope ``"trace"``, or raises an
-        error that says what is missing.
+      convert: returns the sharding, which may depend on options of scope ``"trace"``, or raises
+        an error that says what is missing.
+
+    Returns:
+      ``None``.
+
+    Partition specs are such objects: their sharding is that of the mesh in effect.
+
+    >>> from primax_core import device_put, devices
+    >>> from primax_core.extend.runtime import SingleDeviceSharding, register_sharding
+    >>> class FirstDevice:
+    ...     pass
+    >>> register_sharding(FirstDevice, lambda _: SingleDeviceSharding(devices()[0]))
+    >>> device_put(1.0, FirstDevice()).committed
+    True
     """
     _conversions[kind] = convert
 
 
 def as_sharding(x: Any) -> Any:
-    """The sharding of an object that users pass in place of one; other objects unchanged."""
+    """The sharding of an object that users pass in place of one.
+
+    Args:
+      x: an instance of a class that :func:`register_sharding` has registered, or any other
+        object.
+
+    Returns:
+      A sharding; other objects unchanged.
+
+    Public functions with an argument for shardings call it.
+
+    >>> from primax_core.extend.runtime import as_sharding
+    >>> as_sharding(None) is None
+    True
+    """
     convert = _conversions.get(type(x))
     return x if convert is None else convert(x)
 
@@ -262,10 +289,25 @@ def register_mesh(
 ) -> None:  # fmt: skip
     """Define the shardings over meshes of a class, for exported functions.
 
+    An exported function has names and sizes of mesh axes instead of devices.
+
     Args:
       kind: a class with a property ``shape_tuple``, the names and sizes of the axes.
-      make: ``(mesh, entries, memory_kind) -> Sharding``; ``entries`` has for each axis of the array
-        a tuple of the mesh axes that divide it, or ``None`` where the partitioner may choose.
+      make: ``(mesh, entries, memory_kind) -> Sharding``; ``entries`` has for each axis of the
+        array a tuple of the mesh axes that divide it, or ``None`` where the partitioner may
+        choose.
+
+    Returns:
+      ``None``.
+
+    The wheel that defines meshes calls it when it is imported.
+
+    >>> from primax_core.extend.runtime import register_mesh
+    >>> class Grid:
+    ...     shape_tuple = (("x", 1),)
+    >>> def make(mesh, entries, memory_kind):
+    ...     raise NotImplementedError
+    >>> register_mesh(Grid, make)
     """
     _makers[kind] = make
 

@@ -16,7 +16,24 @@ from .._base.identity import how_to_get, layer
 
 
 class Array:
-    """An n-dimensional array, or a tracer of one."""
+    """An n-dimensional array, or a tracer of one.
+
+    The class of concrete arrays and of tracers in ``isinstance`` tests and annotations; arrays
+    are created by :func:`device_put`, operations and ``primax.numpy.array``. Arrays are
+    immutable. Operators and further methods are those of the NumPy layer, if it is imported.
+
+    Concrete arrays convert to NumPy arrays (``numpy.asarray``), to Python numbers and by DLPack;
+    tracers do not, because they have no values.
+
+    >>> from primax_core import Array, device_put, jit
+    >>> x = device_put(1.5)
+    >>> isinstance(x, Array), x.shape, x.dtype.name, x.weak_type
+    (True, (), 'float32', True)
+    >>> kinds = []
+    >>> _ = jit(lambda x: kinds.append(isinstance(x, Array)) or x)(x)
+    >>> kinds
+    [True]
+    """
 
     __slots__ = ()
     __array_priority__ = 100
@@ -75,8 +92,26 @@ class Array:
 def register_method(name: str, value: Any, *, override: bool = False) -> None:
     """Add a method, an operator or a property to arrays and tracers.
 
+    The NumPy layer adds its methods by it.
+
+    Args:
+      name: the name of the attribute.
+      value: a function whose first argument is the array, or a property.
+      override: replace an existing attribute.
+
+    Returns:
+      ``None``.
+
     Raises:
       ValueError: if the name is in use and ``override`` is false.
+
+    Type checkers see methods that are declared in ``primax_core/_trace/array.pyi``.
+
+    >>> from primax_core import device_put
+    >>> from primax_core.extend import register_method
+    >>> register_method("acme_doubled", lambda self: self + self)
+    >>> float(device_put(2.0).acme_doubled())
+    4.0
     """
     if name in Array.__dict__ and not override and name not in _replaceable:
         raise ValueError(f"Array already has {name!r}; pass override=True to replace it")

@@ -39,9 +39,19 @@ def named_axes(sizes: Mapping[Any, int], owner: AxisOwner | None = None) -> Iter
     """Context manager that binds named axes.
 
     Args:
-      sizes: the size of each axis.
+      sizes: the size of each axis, by name.
       owner: binds the collectives over these axes; ``None`` for axes of ``vmap``. Owners are part
         of the keys of traced functions: equal owners must be equal objects.
+
+    Returns:
+      A context manager for the current thread.
+
+    In it, :func:`axes_in_scope` contains the axes, and collectives over them are accepted.
+
+    >>> from primax_core.extend.traces import axes_in_scope, named_axes
+    >>> with named_axes({"i": 4}):
+    ...     axes_in_scope()
+    {'i': 4}
     """
     saved = axis_env.sizes, axis_env.owners, axis_env.key
     axis_env.sizes = {**axis_env.sizes, **sizes}
@@ -56,7 +66,22 @@ def named_axes(sizes: Mapping[Any, int], owner: AxisOwner | None = None) -> Iter
 
 
 def owner_of(names: Sequence[Any]) -> AxisOwner | None:
-    """The owner of the innermost of some axes; ``None`` if all are axes of ``vmap``."""
+    """The owner of the innermost of some axes.
+
+    Args:
+      names: names of axes.
+
+    Returns:
+      An owner, the object that was passed to :func:`named_axes`; ``None`` if all are axes of
+      ``vmap`` or not in scope.
+
+    Collectives are bound by the owner of their axes.
+
+    >>> from primax_core.extend.traces import named_axes, owner_of
+    >>> with named_axes({"i": 4}):
+    ...     owner_of(["i"]) is None
+    True
+    """
     owners = axis_env.owners
     if owners:
         for name in reversed(owners):
@@ -66,7 +91,21 @@ def owner_of(names: Sequence[Any]) -> AxisOwner | None:
 
 
 def axes_in_scope() -> dict[Any, int]:
-    """Sizes of the named axes that enclosing transformations bind, outermost first."""
+    """Sizes of the named axes that enclosing transformations bind.
+
+    Returns:
+      A dict of sizes by name, the outermost axis first.
+
+    Traced functions are retraced if it differs.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> from primax_core.extend.traces import axes_in_scope
+    >>> sizes = []
+    >>> _ = vmap(lambda x: sizes.append(axes_in_scope()) or x, axis_name="i")(np.zeros(3))
+    >>> sizes, axes_in_scope()
+    ([{'i': 3}], {})
+    """
     return dict(axis_env.sizes)
 
 

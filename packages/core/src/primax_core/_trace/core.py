@@ -165,10 +165,26 @@ _type_of: dict[type, Callable[[Any], ShapedArray]] = {}
 
 
 def typeof(x: Any) -> ShapedArray:
-    """The aval of an operand.
+    """The type of an operand (its aval): shape, dtype, weak type and sharding.
+
+    Args:
+      x: an array, a NumPy array, a number, a tracer or a reference.
+
+    Returns:
+      A ``ShapedArray``, or an ``AbstractRef`` for a reference.
 
     Raises:
-      TypeError: if ``x`` is not an array, a scalar or a tracer.
+      TypeError: if ``x`` is none of these; a list or a string for example.
+
+    Nothing is computed or transferred. NumPy arrays have the type that they get as operands:
+    64-bit dtypes only if ``enable_x64`` is set.
+
+    >>> import numpy as np
+    >>> from primax_core import typeof
+    >>> typeof(np.zeros((2, 3)))
+    ShapedArray(float32[2,3])
+    >>> typeof(1.0).weak_type
+    True
     """
     of_class = _type_of.get(type(x))
     if of_class is not None:
@@ -181,17 +197,46 @@ def typeof(x: Any) -> ShapedArray:
 
 
 def placed_like(x: Any, aval: Any) -> Any:
-    """A value with the placement of an aval; it is cast if it has another one."""
+    """A value with the placement of a type.
+
+    Args:
+      x: an array or a tracer.
+      aval: a type with a placement over mesh axes.
+
+    Returns:
+      ``x``, or ``x`` cast to the placement.
+
+    Cotangents have the placement of their results by it. Without placements in types nothing is
+    done.
+
+    >>> from primax_core import typeof
+    >>> from primax_core.extend.placements import placed_like
+    >>> placed_like(2.0, typeof(2.0))
+    2.0
+    """
     placement = aval.placement
     return x if typeof(x).placement is placement else placement.cast(x)
 
 
 def argument_type(x: Any) -> ShapedArray:
-    """The aval of an argument of a library function; an object that converts itself is converted.
+    """The type of an argument of a library function.
+
+    An object that converts itself to an array is converted, unlike operands of primitives.
+
+    Args:
+      x: an array, a number, a tracer or an object with a conversion method.
+
+    Returns:
+      A ``ShapedArray``.
 
     Raises:
-      TypeError: if ``x`` is not an array, a scalar, a tracer or an object with a method
-        ``__jax_array__``.
+      TypeError: if ``x`` is none of these.
+
+    Functions whose arguments need checks of shapes and dtypes read them by it.
+
+    >>> from primax_core.extend.elementwise import argument_type
+    >>> argument_type(1.0)
+    ShapedArray(float32[], weak_type=True)
     """
     # Not a call of `typeof`, for speed.
     of_class = _type_of.get(type(x))
@@ -226,7 +271,20 @@ def _type_of_other(x: Any) -> ShapedArray:
 
 
 def is_valid_type(x: Any) -> bool:
-    """Return True if ``typeof(x)`` succeeds."""
+    """Return True if a value can be an operand of primitives.
+
+    Args:
+      x: any value.
+
+    Returns:
+      A bool: whether ``typeof(x)`` succeeds.
+
+    References and values of registered classes are operands too.
+
+    >>> from primax_core.extend.traces import is_valid_type
+    >>> is_valid_type(1.0), is_valid_type("text")
+    (True, False)
+    """
     try:
         typeof(x)
     except TypeError:
@@ -235,7 +293,27 @@ def is_valid_type(x: Any) -> bool:
 
 
 def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> None:
-    """Accept values of a Python class as operands; ``aval_of`` returns their aval."""
+    """Accept values of a Python class as operands of primitives.
+
+    Args:
+      cls: the class, without its subclasses.
+      aval_of: returns the type of a value. Values are converted by ``numpy.asarray``, unless an
+        interpreter knows them.
+
+    Returns:
+      ``None``.
+
+    Weak types are kept: a class of numbers can adapt to arrays as Python numbers do.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import ShapedArray, typeof
+    >>> from primax_core.extend.traces import register_value_type
+    >>> class Celsius:
+    ...     degrees = 20.0
+    >>> register_value_type(Celsius, lambda value: ShapedArray((), np.dtype("float32")))
+    >>> typeof(Celsius())
+    ShapedArray(float32[])
+    """
     _type_of[cls] = aval_of
 
 
@@ -303,7 +381,22 @@ class set_trace:
 
 
 def current_trace() -> Trace | None:
-    """The innermost active trace, or ``None`` when evaluation is eager."""
+    """The innermost active trace, the interpreter of the current thread.
+
+    Returns:
+      A trace; ``None`` when evaluation is eager.
+
+    A primitive's ``bind`` reads it. Code that must run eagerly uses ``ensure_compile_time_eval``.
+
+    >>> from primax_core import make_jaxpr
+    >>> from primax_core.extend.traces import current_trace
+    >>> current_trace() is None
+    True
+    >>> names = []
+    >>> _ = make_jaxpr(lambda x: names.append(type(current_trace()).__name__) or x)(1.0)
+    >>> names
+    ['StagingTrace']
+    """
     return state.trace
 
 
@@ -311,7 +404,21 @@ def current_trace() -> Trace | None:
 def ensure_compile_time_eval():
     """Context manager that evaluates operations on concrete values immediately.
 
-    It applies under a trace too. Operations on tracers are still traced.
+    It applies under a trace too: the results are arrays, not operations of the jaxpr, so that
+    Python code can read them. Operations on tracers are still traced.
+
+    Returns:
+      A context manager for the current thread.
+
+    Shapes that depend on computed values can be computed in it.
+
+    >>> from primax_core import ensure_compile_time_eval, lax, make_jaxpr
+    >>> def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         size = int(lax.add(1, 2))
+    ...     return lax.broadcast(x, (size,))
+    >>> make_jaxpr(f)(1.0).out_avals
+    [ShapedArray(float32[3], weak_type=True)]
     """
     with set_trace(None):
         yield
@@ -320,7 +427,25 @@ def ensure_compile_time_eval():
 def bind_on(
     trace: Trace | None, prim: Primitive, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """Apply a primitive under a trace; the result is always a list."""
+    """Apply a primitive under a trace.
+
+    Args:
+      trace: a trace; ``None`` evaluates eagerly.
+      prim: the primitive.
+      args: the operands.
+      params: the parameters.
+
+    Returns:
+      A list of results, also for primitives with one result.
+
+    ``prim.bind`` uses the current trace. Rules that must reach an outer interpreter pass its
+    trace.
+
+    >>> from primax_core import lax
+    >>> from primax_core.extend.traces import bind_on
+    >>> [float(y) for y in bind_on(None, lax.add_p, [1.0, 2.0], {})]
+    [3.0]
+    """
     with set_trace(trace):
         out = prim.bind(*args, **params)
     return out if prim.multiple_results else [out]
@@ -359,7 +484,25 @@ def has_references(values: Sequence) -> bool:
 def call_on(
     trace: Trace | None, jaxpr: Jaxpr, args: Sequence[Any], name: str | None = None
 ) -> list[Any]:
-    """Evaluate a jaxpr under a trace."""
+    """Evaluate a jaxpr under a trace.
+
+    Args:
+      trace: a trace; ``None`` compiles and runs the jaxpr.
+      jaxpr: the jaxpr.
+      args: arrays or tracers, one for each argument.
+      name: name of the jaxpr in profiles.
+
+    Returns:
+      A list of results.
+
+    Traces that stage inline the jaxpr or call it; others apply their rules to the whole.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend.traces import call_on
+    >>> jaxpr = make_jaxpr(lambda x: lax.mul(x, x))(1.0)
+    >>> [float(y) for y in call_on(None, jaxpr, [3.0])]
+    [9.0]
+    """
     if jaxpr.consts:
         jaxpr, args = without_tracers(jaxpr, args)
     if trace is None:
@@ -381,7 +524,23 @@ def install_runner(fun: Callable[[Jaxpr, list], list]) -> None:
 
 
 def made_by(what: str, fun: Callable | None, inner: Any) -> str:
-    """Origin of a tracer: the transformation, its function, and the origin of the inner tracer."""
+    """Origin of a tracer, a text for error messages.
+
+    Args:
+      what: the transformation, such as ``"jit"``.
+      fun: its function, or ``None``.
+      inner: a tracer or value whose origin is added.
+
+    Returns:
+      A string.
+
+    Errors about leaked tracers end with it.
+
+    >>> from primax_core.extend.traces import made_by
+    >>> def f(x): ...
+    >>> made_by("jit", f, 1.0).startswith("It was made by jit of f at ")
+    True
+    """
     text = f"It was made by {what} of {source.summarize_function(fun)}." if fun else ""
     within = inner._origin() if isinstance(inner, Tracer) else ""
     return "\n".join(filter(None, (text, within)))
@@ -394,9 +553,27 @@ def check_live(tracer: Tracer) -> None:
 
 
 def check_leaks(trace: Trace, name: str) -> None:
-    """Raise an error if a tracer of an ended trace is still referenced; for ``checking_leaks``.
+    """Raise an error if a tracer of an ended trace is still referenced.
 
     The caller deletes its own references first.
+
+    Args:
+      trace: the trace that has ended.
+      name: name of the traced function, for the error.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      LeakedTracerError: with the objects that refer to the tracers.
+
+    Interpreters call it when their trace ends, if the option ``check_tracer_leaks`` is on: it
+    runs the garbage collector.
+
+    >>> from primax_core import checking_leaks, jit
+    >>> with checking_leaks():
+    ...     float(jit(lambda x: x * 2.0)(3.0))
+    6.0
     """
     gc.collect()
     leaked = [t for t in gc.get_referrers(trace) if isinstance(t, Tracer)]

@@ -274,8 +274,27 @@ _TAKE_REFS = frozenset(
 def infer(
     prim: Primitive, in_avals: Sequence[Any], params: dict[str, Any]
 ) -> tuple[list[Any], frozenset[Any], Casts | None]:
-    """Avals of the results, effects, and casts of the operands of an operation, cached by its
-    signature."""
+    """Types of the results, effects, and casts of the operands of an operation.
+
+    Args:
+      prim: the primitive.
+      in_avals: types of the operands.
+      params: the parameters.
+
+    Returns:
+      A list of types, a frozen set of effects, and the casts of placements (``None`` if there are
+      none).
+
+    Raises:
+      MissingRule: if the primitive has no abstract rule.
+
+    The result is cached by the signature, so the abstract rule runs once.
+
+    >>> from primax_core import lax, typeof
+    >>> from primax_core.extend.traces import infer
+    >>> infer(lax.sin_p, [typeof(1.0)], {"accuracy": None})[0]
+    [ShapedArray(float32[], weak_type=True)]
+    """
     if prim.cache_on is None:
         cache = prim.types
     else:

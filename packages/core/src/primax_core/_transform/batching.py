@@ -204,7 +204,31 @@ def batch_primitive(
     dims: tuple[int | None, ...],
     axis: Axis,
 ) -> tuple[Jaxpr, Any]:
-    """The batched jaxpr of one operation, and the mapped axis of each of its results."""
+    """The batched jaxpr of one operation.
+
+    Args:
+      prim: the primitive.
+      params: the parameters.
+      avals: types of the operands, whole batches.
+      dims: the mapped axis of each operand, ``None`` for operands without one.
+      axis: the mapped axis.
+
+    Returns:
+      The jaxpr, and the mapped axis of each of its results.
+
+    Raises:
+      MissingRule: if the primitive has no batching rule.
+
+    The rule runs once for each signature; the jaxpr is stored on the primitive.
+
+    >>> import numpy as np
+    >>> from primax_core import lax, typeof
+    >>> from primax_core.extend import Axis
+    >>> from primax_core.extend.traces import batch_primitive
+    >>> avals = [typeof(np.zeros(3, np.float32))]
+    >>> batch_primitive(lax.sin_p, {"accuracy": None}, avals, (0,), Axis(3))[1]
+    (0,)
+    """
 
     def make():
         from .rule_results import batched_results  # loaded with the first rule
@@ -277,10 +301,30 @@ def batch_of(
     of: Callable[..., Any] | None = None,
     resumes: BatchTrace | None = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """Apply a function of flat values to batches; return the results and their mapped axes.
+    """Apply a function of flat values to batches.
 
-    ``of`` is the user's function, named in error messages. ``fun`` may close over examples of the
-    trace ``resumes``.
+    Args:
+      fun: a function of arrays that returns a list of arrays.
+      values: the arguments: batches and unmapped values.
+      dims: the mapped axis of each argument, ``None`` for arguments without one.
+      axis: size and name of the mapped axis, an ``Axis``.
+      of: the user's function, named in error messages.
+      resumes: a batch trace whose examples ``fun`` may close over.
+
+    Returns:
+      The results, and their mapped axes (``None`` for results that do not depend on mapped
+      arguments).
+
+    The function is interpreted under a new trace, for interpreters that call functions of users.
+
+    >>> import numpy as np
+    >>> from primax_core import lax
+    >>> from primax_core.extend import Axis
+    >>> from primax_core.extend.traces import batch_of
+    >>> x = np.array([1.0, 2.0], np.float32)
+    >>> (y,), dims = batch_of(lambda a, b: [lax.mul(a, b)], [x, 3.0], [0, None], Axis(2, "i"))
+    >>> y.tolist(), dims
+    ([3.0, 6.0], [0])
     """
     outs, out_dims, _ = batch_with_aux(lambda *a: (fun(*a), None), values, dims, axis, of, resumes)
     return outs, out_dims
@@ -325,7 +369,26 @@ def sum_axis(x: Any, axis: int) -> Any:
 
 
 def move_axis(x: Any, dim: int | None, target: int, size: int) -> Any:
-    """The batch with its mapped axis at ``target``; an unbatched value is broadcast."""
+    """The batch with its mapped axis at a position; an unmapped value is broadcast.
+
+    Args:
+      x: an array.
+      dim: its mapped axis, or ``None``.
+      target: the axis of the result that is mapped.
+      size: the number of examples.
+
+    Returns:
+      An array whose axis ``target`` is the mapped axis.
+
+    Batching rules use it to align operands.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import move_axis
+    >>> move_axis(np.zeros((2, 3)), 1, 0, 3).shape
+    (3, 2)
+    >>> move_axis(np.zeros(2), None, 0, 3).shape
+    (3, 2)
+    """
     if dim is None and type(size) is DividedSize:
         repeated = structural.insert_axis(x, int(size), target)
         return placed_like(repeated, batched_aval(typeof(x), target, size))

@@ -24,7 +24,28 @@ def derive(
     key: tuple[Any, ...],
     make: Callable[[], Any],
 ) -> Any:
-    """The derived jaxpr of a kind for a signature, created on first use."""
+    """The derived jaxpr of an operation for a signature, created on first use.
+
+    Args:
+      kind: name of the derivation, unique for each interpreter.
+      prim: the primitive.
+      params: the parameters, hashable.
+      key: the rest of the signature: types of the operands, masks.
+      make: creates the derived jaxpr, or any other value.
+
+    Returns:
+      The value, stored on the primitive, or in a jaxpr among its parameters.
+
+    It is derived again if options change that are part of the trace key, or if a rule is
+    replaced.
+
+    >>> from primax_core import lax
+    >>> from primax_core.extend.traces import derive
+    >>> calls = []
+    >>> make = lambda: calls.append("made") or len(calls)
+    >>> derive("acme", lax.sin_p, {}, (1,), make), derive("acme", lax.sin_p, {}, (1,), make)
+    (1, 1)
+    """
     cache = prim.derived if prim.cache_on is None else prim.cache_on(params)
     full = (kind, prim, state.trace_key, tuple(params.items()), key)
     try:
@@ -51,7 +72,25 @@ def key_of_derived(kind: str, key: Any) -> tuple[Any, ...]:
 
 
 def derive_from_jaxpr(jaxpr: Jaxpr, kind: str, key: Any, make: Callable[[], Any]) -> Any:
-    """Derived jaxpr of a whole jaxpr, cached in the jaxpr."""
+    """The derived jaxpr of a whole jaxpr, created on first use.
+
+    Args:
+      jaxpr: the jaxpr, in whose ``cache`` the result is stored.
+      kind: name of the derivation, unique for each interpreter.
+      key: the rest of the signature.
+      make: creates the derived jaxpr, or any other value.
+
+    Returns:
+      The value. It is freed with the jaxpr.
+
+    Derivatives of bodies of loops and of jitted functions are stored in this way.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend.traces import derive_from_jaxpr
+    >>> jaxpr = make_jaxpr(lax.sin)(1.0)
+    >>> derive_from_jaxpr(jaxpr, "acme count", (), lambda: len(jaxpr.eqns))
+    1
+    """
     full = key_of_derived(kind, key)
     result = jaxpr.cache.get(full)
     if result is None:

@@ -27,13 +27,31 @@ from .zeros import Zero
 
 
 def bind_directly(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Apply a primitive as ``bind`` does, but run its differentiation and batching rules each time.
+    """Apply a primitive like ``bind``, but run its differentiation and batching rules each time.
 
-    The rules run on values of the parent trace.
+    Derived jaxprs are computed once for each signature; rules called by this function run on the
+    values of the parent trace, and may read concrete values if there are any. Staging traces and
+    other interpreters behave as usual.
 
-    Rules may read concrete values if there are any. Staging traces and other interpreters behave as
-    usual. A primitive calls this function from its own ``bind``. Its parameters need not be
-    hashable if it was created with ``any_params=True``.
+    Args:
+      prim: the primitive.
+      args: the operands.
+      params: the parameters. They need not be hashable if the primitive was created with
+        ``any_params=True``.
+
+    Returns:
+      The result, or a list of results.
+
+    Raises:
+      MissingRule: if the primitive has no rule for a transformation.
+
+    A primitive calls this function from its own ``bind``.
+
+    >>> import numpy as np
+    >>> from primax_core import lax
+    >>> from primax_core.extend.traces import bind_directly
+    >>> float(bind_directly(lax.add_p, (np.float32(1), np.float32(2)), {}))
+    3.0
     """
     trace = state.trace
     bind_rule = None if trace is None else _BIND_RULES.get(type(trace))

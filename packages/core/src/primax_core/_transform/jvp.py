@@ -69,7 +69,29 @@ class JVPTrace(DualTrace):
 def jvp_primitive(
     prim: Primitive, params: dict[str, Any], avals: list[Any], mask: tuple[bool, ...]
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """Jaxpr ``(*primals, *tangents) -> (*outs, *out_tangents)``, and the mask of the tangents."""
+    """The forward derivative of one operation.
+
+    Args:
+      prim: the primitive.
+      params: the parameters.
+      avals: types of the operands.
+      mask: the operands with a tangent that may be nonzero, a bool for each.
+
+    Returns:
+      A jaxpr ``(*primals, *tangents) -> (*outs, *out_tangents)``, and the mask of results with
+      tangents.
+
+    Raises:
+      MissingRule: if the primitive has no jvp rule.
+
+    The rule runs once for each signature; the jaxpr is stored on the primitive.
+
+    >>> from primax_core import lax, typeof
+    >>> from primax_core.extend.traces import jvp_primitive
+    >>> jaxpr, mask = jvp_primitive(lax.sin_p, {"accuracy": None}, [typeof(1.0)], (True,))
+    >>> [eqn.primitive.name for eqn in jaxpr.eqns], mask
+    (['sin', 'cos', 'mul'], (True,))
+    """
 
     def make():
         from .rule_results import jvp_results  # loaded with the first rule
@@ -131,8 +153,21 @@ def jvp_of(
 ) -> tuple[list[Any], list[Any]]:
     """Evaluate a function of flat values in forward mode.
 
+    Args:
+      fun: a function of arrays that returns a list of arrays.
+      primals: the arguments.
+      tangents: their tangents; ``None`` for zeros.
+
     Returns:
       The results, and their tangents (``None`` for zeros).
+
+    It is :func:`~primax_core.jvp` without pytrees, for interpreters.
+
+    >>> from primax_core import lax
+    >>> from primax_core.extend.traces import jvp_of
+    >>> (y,), (dy,) = jvp_of(lambda x, y: [lax.mul(x, y)], [2.0, 3.0], [1.0, None])
+    >>> float(y), float(dy)
+    (6.0, 3.0)
     """
     return jvp_with_aux(lambda *args: (fun(*args), None), primals, tangents)[:2]
 

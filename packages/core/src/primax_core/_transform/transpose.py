@@ -103,9 +103,29 @@ def transpose_jaxpr(
 def backward_pass(
     jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], cts: Sequence[Any]
 ) -> list[Any]:
-    """Cotangents (possibly ``Zero``) of a jaxpr's inputs, under the current trace.
+    """Cotangents of a jaxpr's linear inputs, under the current trace.
 
-    Equations that do not depend on linear inputs are computed forward first.
+    Equations that do not depend on linear inputs are computed forward first. The others are
+    transposed from the last to the first.
+
+    Args:
+      jaxpr: a jaxpr that is linear in the marked inputs.
+      linear: a bool for each input: True for linear ones.
+      known: the values of the other inputs; entries of linear ones are ignored.
+      cts: the cotangents of the results, possibly ``Zero``.
+
+    Returns:
+      A list with a cotangent for each input, possibly ``Zero``; it is ``Zero`` for inputs that
+      are not linear.
+
+    Raises:
+      MissingRule: if an operation on linear values has no transpose rule.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend.traces import backward_pass
+    >>> jaxpr = make_jaxpr(lambda k, x: lax.mul(k, x))(2.0, 3.0)
+    >>> float(backward_pass(jaxpr, [False, True], [2.0, None], [1.0])[1])
+    2.0
     """
     with EquationContext(jaxpr) as context:
         env, linear_vars, linear_eqns = _compute_known(jaxpr, linear, known, context)

@@ -15,7 +15,16 @@ from .._trace.core import register_value_type, typeof
 
 
 class Zero:
-    """A symbolic zero tangent or cotangent."""
+    """A symbolic zero tangent or cotangent.
+
+    Rules receive it for operands that are not differentiated, and return it for results without a
+    derivative, so that nothing is computed for them. The attribute ``aval`` is the type of the
+    tangent.
+
+    >>> from primax_core.extend import Zero, typeof
+    >>> Zero(typeof(1.0))
+    Zero(~float32[])
+    """
 
     __slots__ = ("aval",)
 
@@ -36,7 +45,15 @@ class Zero:
 
 
 class Linear:
-    """Symbolic linear argument of a transpose rule."""
+    """Symbolic linear argument of a transpose rule.
+
+    A transpose rule receives it for arguments in which the operation is linear and whose values
+    are not known, and returns their cotangents. The attribute ``aval`` is the type.
+
+    >>> from primax_core.extend import Linear, is_linear, typeof
+    >>> is_linear(Linear(typeof(1.0)))
+    True
+    """
 
     __slots__ = ("aval",)
 
@@ -70,17 +87,66 @@ register_value_type(Linear, _refuse_linear)
 
 
 def is_linear(x: Any) -> bool:
-    """Return True if an argument of a transpose rule is linear: the rule returns its cotangent."""
+    """Return True if an argument of a transpose rule is linear.
+
+    The rule returns the cotangents of linear arguments, and ``None`` for the others, which are
+    known values.
+
+    Args:
+      x: an argument of a transpose rule.
+
+    Returns:
+      A bool. A linear argument is a :class:`Linear` with the attribute ``aval``.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import Linear, ShapedArray, is_linear
+    >>> is_linear(Linear(ShapedArray((3,), np.dtype("float32"))))
+    True
+    >>> is_linear(np.zeros(3))
+    False
+    """
     return type(x) is Linear
 
 
 def is_zero(x: Any) -> bool:
-    """Return True if a tangent or cotangent is a symbolic zero."""
+    """Return True if a tangent or cotangent is a symbolic zero.
+
+    Symbolic zeros save computations: rules skip terms with them.
+
+    Args:
+      x: a tangent or cotangent: an array or a :class:`Zero`.
+
+    Returns:
+      A bool. An array of zeros is not a symbolic zero.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import Zero, is_zero, typeof
+    >>> is_zero(Zero(typeof(1.0)))
+    True
+    >>> is_zero(np.zeros(3))
+    False
+    """
     return type(x) is Zero
 
 
 def instantiate(x: Any) -> Any:
-    """An array for a tangent or cotangent that may be symbolic."""
+    """An array for a tangent or cotangent that may be symbolic.
+
+    Args:
+      x: an array or a :class:`Zero`.
+
+    Returns:
+      An array of zeros for a symbolic zero; other values unchanged.
+
+    Rules that need arrays call it, such as those that call other functions.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import Zero, instantiate, typeof
+    >>> instantiate(Zero(typeof(np.zeros(3, np.float32)))).tolist()
+    [0.0, 0.0, 0.0]
+    >>> instantiate(2.0)
+    2.0
+    """
     if type(x) is not Zero:
         return x
     return zeros(x.aval)
@@ -100,7 +166,24 @@ add_any_p: Final = Primitive("add_any")
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """Sum of two tangents or cotangents, each possibly symbolic."""
+    """Sum of two tangents or cotangents, each possibly symbolic.
+
+    Args:
+      x: an array or a :class:`Zero`.
+      y: an array or a :class:`Zero` of the same type.
+
+    Returns:
+      An array, or a symbolic zero if both are.
+
+    Nothing is computed if one of them is symbolic.
+
+    >>> import numpy as np
+    >>> from primax_core.extend import Zero, add_tangents, typeof
+    >>> float(add_tangents(1.0, 2.0))
+    3.0
+    >>> add_tangents(Zero(typeof(1.0)), 2.0)
+    2.0
+    """
     if type(x) is Zero:
         return y
     if type(y) is Zero:

@@ -43,19 +43,64 @@ __all__ = [
 
 
 def is_size(x: Any) -> bool:
-    """Return True if a value is a size: a Python int or a symbolic dimension."""
+    """Return True if a value is a size: an integer or a symbolic dimension.
+
+    Args:
+      x: any value.
+
+    Returns:
+      A bool.
+
+    Arguments that may be sizes or arrays are distinguished by it.
+
+    >>> from primax_core import export
+    >>> from primax_core.extend.dimensions import is_size
+    >>> (n,) = export.symbolic_shape("n")
+    >>> is_size(3), is_size(n), is_size(1.5)
+    (True, True, False)
+    """
     return isinstance(x, (int, Dimension))
 
 
 def size_as(n: Any, dtype: Any) -> Any:
-    """A size as an operand of a dtype: a NumPy scalar, or the array of a symbolic dimension."""
+    """A size as an operand of a dtype.
+
+    Args:
+      n: an integer or a symbolic dimension.
+      dtype: the dtype of the operand.
+
+    Returns:
+      A NumPy scalar, or an array whose value is computed when the function runs.
+
+    The mean of an axis divides by ``size_as(n, x.dtype)``.
+
+    >>> import numpy as np
+    >>> from primax_core.extend.dimensions import size_as
+    >>> size_as(3, np.float32)
+    np.float32(3.0)
+    """
     if isinstance(n, Dimension):
         return convert_element_type(n, dtype)
     return np.asarray(n).astype(dtype)[()]
 
 
 def typical_size(n: Any) -> int:
-    """A typical value of a size, for cost estimates that do not affect results."""
+    """A typical value of a size, for cost estimates that do not affect results.
+
+    Args:
+      n: an integer or a symbolic dimension.
+
+    Returns:
+      A Python integer; the integer itself, or a value within the bounds of the dimension.
+
+    Choices between algorithms by size use it; results must not depend on it.
+
+    >>> from primax_core import export
+    >>> from primax_core.extend.dimensions import typical_size
+    >>> (n,) = export.symbolic_shape("n")
+    >>> typical_size(3), typical_size(n) >= 1
+    (3, True)
+    """
     if not isinstance(n, Dimension):
         return n
     value = n.evaluate(dict.fromkeys(n.variables(), _TYPICAL))  # type: ignore[attr-defined]
@@ -66,11 +111,21 @@ _TYPICAL = 128
 
 
 def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The shape that shapes broadcast to.
+    """The shape that shapes broadcast to, by NumPy's rules.
+
+    Args:
+      shapes: tuples of sizes, also symbolic ones.
+
+    Returns:
+      A tuple of sizes.
 
     Raises:
       ValueError: if they do not fit together.
 
+    A symbolic size fits an equal one and 1. It is the function of :mod:`primax_core.lax`, for the
+    extension API.
+
+    >>> from primax_core.extend.dimensions import broadcast_shapes
     >>> broadcast_shapes((2, 1), (3,))
     (2, 3)
     """

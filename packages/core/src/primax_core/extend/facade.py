@@ -60,6 +60,9 @@ def add_attributes(cls: type, /, **attributes: Any) -> None:
       cls: a class that the core defines.
       attributes: values by name: functions become methods.
 
+    Returns:
+      ``None``.
+
     Raises:
       TypeError: the core does not define ``cls``.
       AttributeError: ``cls`` or a base class has an attribute of one of these names; then nothing

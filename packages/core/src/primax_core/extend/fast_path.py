@@ -146,6 +146,9 @@ def one_call(*static: str) -> Callable[[_F], _F]:
       static: parameters that are not arrays; their values may be numbers, strings, ``None`` and
         tuples of these.
 
+    Returns:
+      A decorator of a function of arrays.
+
     >>> from primax_core import lax
     >>> @one_call("axis")
     ... def total(x, axis=0):

@@ -27,11 +27,15 @@ def stage(
     """The jaxpr of a function from arrays to a list of arrays.
 
     Args:
+      fun: a function of arrays that returns a list of arrays.
       avals: types of the arguments.
       name: the name of the function in errors, by default its own.
       debug_info: name, location and argument names for errors, instead of ``name``.
       parent: the trace that operations on no argument are passed to, by default the current one;
         ``None`` for jaxprs that are kept and reused.
+
+    Returns:
+      A jaxpr.
 
     The constants of the jaxpr may be tracers of ``parent`` and of traces around it; see
     ``jaxpr.consts``.
@@ -79,7 +83,10 @@ def interpret(
 ) -> list[Any]:
     """Evaluate a jaxpr in another domain, equation by equation.
 
+    Domains are intervals, costs, names, or arrays of another library.
+
     Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
       args: values of the domain, one for each argument of the jaxpr.
       step: ``(eqn, values) -> values``: what one equation does; values of the domain, as many as
         the equation has operands and results.
@@ -89,6 +96,17 @@ def interpret(
 
     Returns:
       Values of the domain, one for each result.
+
+    Raises:
+      ValueError: if the number of arguments is wrong.
+
+    The example counts the operations on which a result depends.
+
+    >>> from primax_core import lax, make_jaxpr
+    >>> from primax_core.extend import interpret
+    >>> jaxpr = make_jaxpr(lambda x: lax.mul(lax.sin(x), x))(1.0)
+    >>> interpret(jaxpr, [0], lambda eqn, counts: [1 + sum(counts)], lambda x: 0)
+    [2]
     """
     if len(args) != len(jaxpr.invars):
         raise ValueError(f"the jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
@@ -96,7 +114,22 @@ def interpret(
 
 
 def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:
-    """All equations of a program, those of the programs that equations hold after their holder."""
+    """All equations of a jaxpr, with those of its sub-jaxprs.
+
+    Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
+
+    Returns:
+      An iterator. The equations of a sub-jaxpr follow the equation that contains it.
+
+    Branches and bodies of loops are visited once.
+
+    >>> from primax_core import jit, lax, make_jaxpr
+    >>> from primax_core.extend import walk
+    >>> jaxpr = make_jaxpr(jit(lambda x: lax.sin(x) * 2.0))(1.0)
+    >>> [eqn.primitive.name for eqn in walk(jaxpr)]
+    ['jit', 'sin', 'mul']
+    """
     for eqn in jaxpr.eqns:
         yield eqn
         for held in jaxprs_in(eqn.params):
@@ -104,7 +137,23 @@ def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:
 
 
 def map_jaxprs(eqn: Eqn, fun: Callable[[Jaxpr], Jaxpr]) -> Eqn:
-    """The equation with each program that it holds replaced by ``fun`` of it."""
+    """The equation with each of its sub-jaxprs replaced by a function of it.
+
+    Args:
+      eqn: an equation.
+      fun: a function from a jaxpr to a jaxpr that takes and returns the same types.
+
+    Returns:
+      A new equation with the operands and results of ``eqn``.
+
+    Passes that rewrite jaxprs apply themselves to sub-jaxprs by it.
+
+    >>> from primax_core import jit, lax, make_jaxpr
+    >>> from primax_core.extend import dce_jaxpr, map_jaxprs
+    >>> (eqn,) = make_jaxpr(jit(lambda x: lax.sin(x) * 2.0))(1.0).eqns
+    >>> map_jaxprs(eqn, lambda jaxpr: dce_jaxpr(jaxpr, [True], True)[0]).primitive.name
+    'jit'
+    """
 
     def mapped(value):
         if type(value) is Jaxpr:

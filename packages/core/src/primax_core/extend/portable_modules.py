@@ -95,10 +95,15 @@ def lower_portable(
     """The module of a traced function, the result of ``jit(f).trace(...)``.
 
     Args:
+      traced: the result of ``jit(f).trace(*args)``.
       platforms: ``cpu``, ``cuda``, ``rocm``, ``tpu``. If there are several, ``main`` has the index
         of the platform, an int32, as first argument.
       overrides: lowering rules to use in place of the primitives' own.
       everywhere: a sharding over the devices of the function, if nothing else determines them.
+
+    Returns:
+      A :class:`LoweredModule`; ``kept_args`` are the positions of the arguments that ``main``
+      takes.
 
     Raises:
       ValueError: if the function closes over values of an enclosing transformation, or has
@@ -146,14 +151,26 @@ def check_portable(
     No input crashes the process: bytes of unknown origin are first read in another process.
 
     Args:
+      data: the bytes of the module.
       in_avals: avals of the arguments of ``main``, of which the index of the platform is one.
       allowed: native functions that it may call, in addition to those with a stable meaning.
       trusted: the source of the bytes is trusted; they are read in this process directly.
       nr_devices: the number of devices. On several, only sharding constraints are accepted from
         unknown sources: not collectives and computations on the parts of one device.
+      out_avals: avals of the results of ``main``.
+
+    Returns:
+      ``None``.
 
     Raises:
       InvalidArtifactError: with the reason.
+
+    >>> from primax_core import jit, lax
+    >>> from primax_core.extend.portable_modules import lower_portable
+    >>> traced = jit(lambda x: lax.sin(x)).trace(1.0)
+    >>> data = lower_portable(traced, ["cpu"]).to_bytes()
+    >>> avals = traced.jaxpr.in_avals
+    >>> check_portable(data, avals, avals, trusted=True)
     """
     if trusted:
         untrusted.trust(data)
@@ -173,6 +190,21 @@ def check_portable(
 
 
 def text_of(data: bytes) -> str:
-    """The text of a portable module."""
+    """The text of a portable module.
+
+    Args:
+      data: the bytes of the module.
+
+    Returns:
+      A string of MLIR.
+
+    The bytes should be checked first, see :func:`check_portable`.
+
+    >>> from primax_core import jit, lax
+    >>> from primax_core.extend.portable_modules import lower_portable
+    >>> module = lower_portable(jit(lambda x: lax.sin(x)).trace(1.0), ["cpu"])
+    >>> "sine" in text_of(module.to_bytes())
+    True
+    """
     text: str = portable.as_text(data)
     return text

@@ -112,6 +112,7 @@ def define_option(
       doc: a description.
       choices: the accepted strings.
       optional: accept ``None``.
+      default: the initial value, without the environment variable.
 
     Returns:
       ``option(value)`` is a context manager and a decorator that sets the option in the current

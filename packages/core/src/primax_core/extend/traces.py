@@ -71,8 +71,12 @@ def trace_function(
     """The jaxpr of a function of pytrees, with the user's names for messages.
 
     Args:
+      fun: a function of pytrees of arrays.
       args, kwargs: example arguments, of which only the types count.
       traced_for: name of the transformation in messages.
+
+    Returns:
+      A ``TracedFunction``, whose attributes include ``jaxpr`` and ``out_tree``.
 
     Raises:
       TypeError: a result is not an array.

@@ -44,6 +44,7 @@ def staged(fun: Callable[..., Any], args: Sequence[Any], name: str) -> TracedFun
     function, and freed with it. It is traced again if it closes over tracers.
 
     Args:
+      fun: a function of pytrees of arrays.
       args: example arguments, pytrees of arrays or avals; only the types count.
       name: the function that takes ``fun``, for messages.
 
@@ -71,6 +72,14 @@ def close_over(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
 
     A primitive whose parameters contain a jaxpr takes the constants as operands, because they may
     be tracers of an enclosing trace, to be differentiated and batched with the other operands.
+
+    Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
+
+    Returns:
+      A pair: a jaxpr without constants, and the list of their values.
+
+    Calls with the same function have equal jaxprs only without constants, so caches find them.
 
     >>> import numpy as np
     >>> import primax_core as px
@@ -108,14 +117,23 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply the primitives of a jaxpr under the current trace.
 
     Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
       args: arrays or tracers, one for each argument, of its shape and dtype.
 
     Returns:
-      A list of results. Equations keep the lines of the function that the jaxpr was traced from.
+      A list of results.
 
     Raises:
-      TypeError: an argument has another type.
-      ValueError: the number of arguments is wrong.
+      TypeError: if an argument has another type.
+      ValueError: if the number of arguments is wrong.
+
+    Equations keep the lines of the function that the jaxpr was traced from. It can be
+    differentiated, mapped and traced again.
+
+    >>> import primax_core as px
+    >>> jaxpr = px.make_jaxpr(lambda x, y: px.lax.mul(x, y))(2.0, 3.0)
+    >>> [float(y) for y in eval_jaxpr(jaxpr, [4.0, 5.0])]
+    [20.0]
     """
     _check_jaxpr("eval_jaxpr", jaxpr)
     if len(args) != len(jaxpr.invars):
@@ -139,12 +157,24 @@ def jvp_jaxpr(
     """The forward derivative of a jaxpr.
 
     Args:
-      mask: the arguments with a tangent that may be nonzero.
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
+      mask: the arguments with a tangent that may be nonzero, a bool for each.
       instantiate_outs: the results whose tangent is always an array, or ``True`` for all.
 
     Returns:
       A jaxpr ``(*args, *tangents of marked args) -> (*results, *tangents of some results)``, and
       the mask of these results.
+
+    Raises:
+      MissingRule: if a primitive has no jvp rule.
+
+    It is computed once for each mask and stored in the jaxpr.
+
+    >>> import primax_core as px
+    >>> jaxpr = px.make_jaxpr(lambda x, y: px.lax.mul(x, y))(2.0, 3.0)
+    >>> derivative, mask = jvp_jaxpr(jaxpr, [True, False])
+    >>> mask, [float(y) for y in eval_jaxpr(derivative, [2.0, 3.0, 1.0])]
+    ((True,), [6.0, 3.0])
     """
     _check_jaxpr("jvp_jaxpr", jaxpr)
     marks = _mask("jvp_jaxpr", "mask", mask, len(jaxpr.invars))
@@ -161,6 +191,7 @@ def linearize_jaxpr(
     """The values of a jaxpr and its derivative as two jaxprs.
 
     Args:
+      jaxpr: the jaxpr.
       mask: the arguments with a tangent.
       instantiate_outs: the results whose tangent is always an array.
 
@@ -193,6 +224,7 @@ def transpose_jaxpr(
     """The transpose of a jaxpr that is linear in some of its arguments.
 
     Args:
+      jaxpr: a jaxpr that is linear in the marked arguments.
       linear: the arguments in which the jaxpr is linear; the others are known.
       cotangents: the results with a cotangent that may be nonzero, by default all.
 
@@ -222,15 +254,27 @@ def batch_jaxpr(
     axis: Axis,
     out_dims: Sequence[int | None] | None = None,
 ) -> tuple[Jaxpr, tuple[int | None, ...]]:
-    """A jaxpr of batches.
+    """A jaxpr of batches: the jaxpr with one more axis on some arguments and results.
 
     Args:
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
       dims: the mapped axis of each argument, ``None`` for arguments without one.
-      axis: size and name of the mapped axis.
+      axis: size and name of the mapped axis, an :class:`Axis`.
       out_dims: the mapped axis that each result must have; ``None`` accepts any.
 
     Returns:
       The jaxpr, and the mapped axis of each of its results.
+
+    Raises:
+      MissingRule: if a primitive has no batching rule.
+
+    It is computed once for each signature and stored in the jaxpr.
+
+    >>> import primax_core as px
+    >>> from primax_core.extend import Axis
+    >>> jaxpr = px.make_jaxpr(lambda x, y: px.lax.mul(x, y))(2.0, 3.0)
+    >>> print(*batch_jaxpr(jaxpr, [0, None], Axis(3)))
+    { lambda ; a:f32[3] b:f32[]. let c:f32[3] = mul a b in (c,) } (0,)
     """
     _check_jaxpr("batch_jaxpr", jaxpr)
     if not isinstance(axis, Axis):
@@ -266,8 +310,22 @@ def dce_jaxpr(
     """The jaxpr with only the used results, and a mask of the arguments that it still reads.
 
     Args:
-      used_outputs: the results to keep.
+      jaxpr: a jaxpr, such as the result of ``make_jaxpr``.
+      used_outputs: the results to keep, a bool for each.
       keep_inputs: arguments that stay even if they are not read, or ``True`` for all.
+
+    Returns:
+      The jaxpr, without equations whose results and effects are not needed, and the mask.
+
+    Raises:
+      ValueError: if the length of a mask is wrong.
+
+    Sub-jaxprs are reduced too, where the primitive has a rule of the kind ``dce``.
+
+    >>> import primax_core as px
+    >>> jaxpr = px.make_jaxpr(lambda x, y: (px.lax.sin(x), px.lax.cos(y)))(1.0, 2.0)
+    >>> print(*dce_jaxpr(jaxpr, [True, False]))
+    { lambda ; a:f32[]. let b:f32[] = sin a in (b,) } (True, False)
     """
     _check_jaxpr("dce_jaxpr", jaxpr)
     used = _mask("dce_jaxpr", "used_outputs", used_outputs, len(jaxpr.outvars))
@@ -279,11 +337,28 @@ def dce_jaxpr(
 
 @api_boundary
 def expanded(prim: Primitive, avals: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:
-    """The jaxpr of the expansion of a primitive; ``None`` without an expand rule.
+    """The jaxpr of the expansion of a primitive.
+
+    An expansion rewrites an operation in other primitives. Interpreters without a rule for the
+    primitive use it.
 
     Args:
+      prim: the primitive.
       avals: types of the operands.
       params: parameters of the operation.
+
+    Returns:
+      A jaxpr of the operands; ``None`` if the primitive has no expand rule.
+
+    It is computed once for each signature.
+
+    >>> import primax_core as px
+    >>> (eqn,) = px.make_jaxpr(px.jit(lambda x: px.lax.sin(x)))(1.0).eqns
+    >>> avals = [px.typeof(1.0)]
+    >>> [e.primitive.name for e in expanded(eqn.primitive, avals, eqn.params).eqns]
+    ['sin']
+    >>> expanded(px.lax.sin_p, avals, {}) is None
+    True
     """
     for aval in avals:
         if not hasattr(aval, "tangent_aval"):

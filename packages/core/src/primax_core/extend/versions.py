@@ -28,6 +28,9 @@ def requires(
       before: the first version that it does not work with; by default the next major version
         after ``since``.
 
+    Returns:
+      ``None``.
+
     Raises:
       ImportError: :data:`API_VERSION` is not in that range. The message has both versions and the
         command that installs a core that matches.

@@ -13,19 +13,40 @@ from .elementwise import elementwise
 
 
 class AccuracyMode(enum.Enum):
-    """Choice between a platform's implementations of a function."""
+    """Choice between a platform's implementations of a function.
+
+    ``DEFAULT`` lets the platform choose, ``HIGHEST`` requires its most accurate implementation.
+    It is the argument ``accuracy`` of :func:`exp` and other elementwise functions. The accuracy
+    is a part of the operation: derivatives of the function do not have it.
+
+    >>> from primax_core.lax import AccuracyMode, exp
+    >>> float(exp(0.0, accuracy=AccuracyMode.HIGHEST))
+    1.0
+    """
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance:
-    """Permitted error: the largest of three bounds applies.
+    """Permitted error of an elementwise function: the largest of three bounds applies.
+
+    It is the argument ``accuracy`` of :func:`exp` and other functions. The platform may choose a
+    faster implementation within the bounds.
 
     Args:
       atol: absolute error.
       rtol: error relative to the result.
       ulps: error in units in the last place of the result.
+
+    Raises:
+      ValueError: if a bound is negative, or none is positive.
+
+    >>> from primax_core.lax import Tolerance, exp
+    >>> float(exp(0.0, accuracy=Tolerance(rtol=1e-3)))
+    1.0
+    >>> Tolerance(ulps=2)
+    Tolerance(atol=0.0, rtol=0.0, ulps=2)
     """
 
     __slots__ = ("atol", "rtol", "ulps")

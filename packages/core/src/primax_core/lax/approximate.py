@@ -49,6 +49,9 @@ def approx_max_k(
       aggregate_to_topk: if True, return the ``k`` largest elements; if False, return the result
         of every bin. The number of bins depends on the other arguments.
 
+    Returns:
+      A pair of arrays: the elements, and their indices of dtype ``int32``.
+
     The derivative is that of the selected elements.
 
     Raises:
@@ -74,7 +77,28 @@ def approx_min_k(
 ) -> tuple[Array, Array]:
     """The ``k`` smallest elements along an axis, in ascending order, and their indices.
 
-    See :func:`approx_max_k`.
+    On TPUs some of the elements may be missed; on other platforms the result is exact.
+
+    Args:
+      operand: an array of floating dtype.
+      k: number of elements to return.
+      reduction_dimension: the axis; a negative one counts from the end.
+      recall_target: expected share of the smallest elements that are found, on TPUs.
+      reduction_input_size_override: size for which the number of groups is chosen, if the operand
+        is a part of a larger array; -1 means the size of the axis.
+      aggregate_to_topk: return exactly ``k`` elements, otherwise the candidates of all groups.
+
+    Returns:
+      A pair of arrays: the elements, and their indices of dtype ``int32``.
+
+    Raises:
+      ValueError: if the operand is not of floating dtype, or ``k`` or the axis is out of range.
+
+    The derivative is that of the selected elements. The algorithm is that of
+    :func:`approx_max_k`.
+
+    >>> [x.tolist() for x in approx_min_k(np.array([3.0, 1.0, 2.0]), 2)]
+    [[1.0, 2.0], [1, 2]]
     """
     return _approximate(
         operand, k, reduction_dimension, recall_target, False, reduction_input_size_override,

@@ -53,30 +53,84 @@ elementwise(add_any_p, lambda ctx, x, y: hlo.add(x, y), _NUMBER)
 
 @fast_path(neg_p)
 def neg(x: ArrayLike) -> Array:
-    """Elements with their sign changed; unsigned integers wrap."""
+    """Elements with their sign changed.
+
+    Unsigned integers wrap, and the smallest signed integer is returned unchanged.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` is boolean, or not an array or a number.
+
+    The function is linear: its derivative is -1. Under ``vmap`` the batch is one operand.
+
+    >>> neg(np.array([1, -2, 0])).tolist()
+    [-1, 2, 0]
+    >>> int(neg(np.uint8(1)))
+    255
+    """
     return neg_p.bind(x)
 
 
 @fast_path(add_p)
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """Sums of elements.
+    """Sum of two operands, element by element.
 
-    The operands must have the same dtype: nothing is promoted. They must have the same shape,
-    except that scalars and axes of size 1 are broadcast. Integers wrap on overflow.
+    Nothing is promoted: the operands must have the same dtype, except that a Python number adapts
+    to an array of the same class of dtypes. They must have the same number of axes; scalars and
+    axes of size 1 are broadcast. Integers wrap on overflow.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, weakly typed if both operands are.
 
     Raises:
-      TypeError: if the dtypes differ, the shapes are incompatible, or the operands are not
-        numbers.
+      TypeError: if the dtypes differ, the shapes are incompatible, or an operand is not a number
+        or an array of numbers.
+
+    The function is linear in both operands; where an operand was broadcast, its cotangent is
+    summed. Under ``vmap`` the batch is one operand.
 
     >>> add(np.array([1, 2]), np.array([10, 20])).tolist()
     [11, 22]
+    >>> add(np.ones((2, 3), np.float32), 1.0).shape
+    (2, 3)
     """
     return add_p.bind(x, y)
 
 
 @fast_path(sub_p)
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """Differences of elements; dtypes and shapes as for :func:`add`."""
+    """Difference ``x - y`` of two operands, element by element.
+
+    Dtypes and shapes are as for :func:`add`. Integers wrap on overflow.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, weakly typed if both operands are.
+
+    Raises:
+      TypeError: if the dtypes differ, the shapes are incompatible, or an operand is not a number
+        or an array of numbers.
+
+    The function is linear in both operands; where an operand was broadcast, its cotangent is
+    summed. Under ``vmap`` the batch is one operand.
+
+    >>> sub(np.array([1, 2]), np.array([10, 20])).tolist()
+    [-9, -18]
+    >>> int(sub(np.uint8(1), np.uint8(2)))
+    255
+    """
     return sub_p.bind(x, y)
 
 
@@ -119,10 +173,31 @@ hide_defaults("mul", out_dtype=None)
 
 @fast_path(mul_p)
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """Products of elements; dtypes and shapes as for :func:`add`.
+    """Product of two operands, element by element.
+
+    Dtypes and shapes are as for :func:`add`. Integers wrap on overflow.
 
     Args:
+      x: an array or a number of integer, floating or complex dtype.
+      y: an array or a number of the dtype of ``x``.
       out_dtype: dtype to which the operands are converted before the multiplication.
+
+    Returns:
+      An array of the joint shape, of the operands' dtype or of ``out_dtype``.
+
+    Raises:
+      TypeError: if the dtypes differ, the shapes are incompatible, or an operand is not a number
+        or an array of numbers.
+
+    The derivative with respect to one operand is the other. Under ``vmap`` the batch is one
+    operand.
+
+    >>> mul(np.array([1, 2]), np.array([10, 20])).tolist()
+    [10, 40]
+    >>> int(mul(np.int8(100), np.int8(2)))
+    -56
+    >>> int(mul(np.int8(100), np.int8(2), out_dtype=np.int32))
+    200
     """
     if out_dtype is None:
         return mul_p.bind(x, y)
@@ -176,7 +251,27 @@ square_p: Final = unary("square", _NUMBER, _emit_square)
 
 @fast_path(square_p)
 def square(x: ArrayLike) -> Array:
-    """Squares of elements."""
+    """Square of each element.
+
+    Integers wrap on overflow.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` is boolean, or not an array or a number.
+
+    The derivative is ``2 x``. It costs one multiplication less than that of ``mul(x, x)``. Under
+    ``vmap`` the batch is one operand.
+
+    >>> square(np.array([1, -2, 3])).tolist()
+    [1, 4, 9]
+    >>> square(np.array([1j], np.complex64)).tolist()
+    [(-1+0j)]
+    """
     return square_p.bind(x)
 
 
@@ -193,7 +288,26 @@ one_minus_square_p: Final = unary("one_minus_square", ("inexact",), _emit_one_mi
 
 @fast_path(one_minus_square_p)
 def one_minus_square(x: ArrayLike) -> Array:
-    """``1 - x²``, computed as ``(1 + x)(1 - x)`` so that it is accurate near 1 and -1."""
+    """``1 - x²`` of each element, accurate near 1 and -1.
+
+    It is computed as ``(1 + x) (1 - x)``: no digits cancel, and large elements do not overflow
+    before the result does.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` is boolean, or not an array or a number.
+
+    The derivative is ``-2 x``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 0.5, 1.0], np.float32)
+    >>> one_minus_square(x).tolist()
+    [1.0, 0.75, 0.0]
+    """
     return one_minus_square_p.bind(x)
 
 
@@ -205,20 +319,56 @@ integer_pow_p: Final = Primitive("integer_pow")
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """Elements raised to a Python integer, by repeated multiplication.
+    """Elements raised to the power of a Python integer, by repeated multiplication.
+
+    The number of multiplications grows with the logarithm of the power. A negative power is the
+    reciprocal of the positive one.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+      y: the power, a Python integer. It is static: each power has its own operation.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
 
     Raises:
-      TypeError: if ``y`` is negative and the elements are integers.
+      TypeError: if ``y`` is negative and the elements are integers, ``y`` is not an integer, or
+        ``x`` is boolean.
+
+    The derivative is ``y x^(y-1)``, and 0 for the power 0. Under ``vmap`` the batch is one
+    operand.
 
     >>> integer_pow(np.array([1, 2, 3]), 3).tolist()
     [1, 8, 27]
+    >>> float(integer_pow(2.0, -2))
+    0.25
     """
     return integer_pow_p.bind(x, y=operator.index(y))
 
 
 @fast_path(integer_pow_p, y=-1)
 def reciprocal(x: ArrayLike) -> Array:
-    """``1 / x`` for inexact elements."""
+    """Reciprocal ``1 / x`` of each element.
+
+    0 gives an infinity of its sign.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer dtype (convert it first), is boolean, or is not an array
+        or a number.
+
+    It is :func:`integer_pow` with the power -1, so its derivative is ``-1 / x²``. Under ``vmap``
+    the batch is one operand.
+
+    >>> x = np.array([1.0, 4.0, 0.0], np.float32)
+    >>> reciprocal(x).tolist()
+    [1.0, 0.25, inf]
+    """
     return integer_pow(x, -1)
 
 
@@ -272,13 +422,29 @@ div_p: Final = binary("div", _NUMBER, lambda x, y: hlo.divide(x, y))
 
 @fast_path(div_p)
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """Quotients of elements; dtypes and shapes as for :func:`add`.
+    """Quotient ``x / y`` of two operands, element by element.
 
-    Integer division rounds toward zero. An integer divided by 0 gives -1 (all bits set), and the
-    smallest integer divided by -1 gives itself.
+    Dtypes and shapes are as for :func:`add`. Integer division rounds toward zero. An integer
+    divided by 0 gives -1 (all bits set), and the smallest integer divided by -1 gives itself.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, weakly typed if both operands are.
+
+    Raises:
+      TypeError: if the dtypes differ, the shapes are incompatible, or an operand is not a number
+        or an array of numbers.
+
+    The derivatives are ``1 / y`` and ``-x / y²``; the function is linear in ``x``. Integers have
+    none. Under ``vmap`` the batch is one operand.
 
     >>> div(np.array([7, -7]), np.array([2, 2])).tolist()
     [3, -3]
+    >>> div(1.0, 4.0).item()
+    0.25
     """
     return div_p.bind(x, y)
 
@@ -323,17 +489,57 @@ min_p: Final = _extremum("min", "minimum", "LT")
 
 @fast_path(max_p)
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """The larger of two elements, NaN where one is NaN; dtypes and shapes as for :func:`add`.
+    """The larger of two operands, element by element; NaN where one is NaN.
 
-    Complex numbers are ordered by their real parts, then by their imaginary parts. If the elements
-    are equal, each operand receives half of the derivative.
+    Dtypes and shapes are as for :func:`add`, and booleans are accepted. Complex numbers are
+    ordered by their real parts, then by their imaginary parts.
+
+    Args:
+      x: an array or a number of real, complex or boolean dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, weakly typed if both operands are.
+
+    Raises:
+      TypeError: if the dtypes differ or the shapes are incompatible.
+
+    The larger operand receives the derivative. If the elements are equal, each operand receives
+    half of it. Under ``vmap`` the batch is one operand.
+
+    >>> max(np.array([1, 5]), np.array([3, 2])).tolist()
+    [3, 5]
+    >>> max(np.array([1.0, np.nan], np.float32), 2.0).tolist()
+    [2.0, nan]
     """
     return max_p.bind(x, y)
 
 
 @fast_path(min_p)
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """The smaller of two elements, NaN where one is NaN; otherwise like :func:`max`."""
+    """The smaller of two operands, element by element; NaN where one is NaN.
+
+    Dtypes and shapes are as for :func:`add`, and booleans are accepted. Complex numbers are
+    ordered by their real parts, then by their imaginary parts.
+
+    Args:
+      x: an array or a number of real, complex or boolean dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, weakly typed if both operands are.
+
+    Raises:
+      TypeError: if the dtypes differ or the shapes are incompatible.
+
+    The smaller operand receives the derivative. If the elements are equal, each operand receives
+    half of it. Under ``vmap`` the batch is one operand.
+
+    >>> min(np.array([1, 5]), np.array([3, 2])).tolist()
+    [1, 2]
+    >>> min(np.array([1.0, np.nan], np.float32), 2.0).tolist()
+    [1.0, nan]
+    """
     return min_p.bind(x, y)
 
 

@@ -22,7 +22,27 @@ def names_of(axis_name: AxisName) -> tuple[Any, ...]:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """Size of a named axis; for several axes, the product of their sizes."""
+    """Size of a named axis.
+
+    Args:
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+
+    Returns:
+      A Python integer, the product of the sizes for several axes. It is a symbolic dimension if
+      the axis was mapped with one.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+
+    The size is known while a function is traced, so shapes may depend on it.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> from primax_core.lax import axis_size
+    >>> vmap(lambda x: x * axis_size("i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
+    [2.0, 6.0]
+    """
     return math.prod([axis_size_in_scope(n) for n in names_of(axis_name)])
 
 

@@ -97,77 +97,250 @@ elementwise(mulhi_p, _emit_mulhi, _INTEGER)
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in both operands; logical AND for booleans.
 
-    >>> int(bitwise_and(12, 10))
-    8
+    Args:
+      x: an array or a number of integer or boolean dtype.
+      y: an array or a number of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are neither integer nor boolean, or the shapes are
+        incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> bitwise_and(np.array([12, 10]), np.array([10, 3])).tolist()
+    [8, 2]
+    >>> bool(bitwise_and(True, False))
+    False
     """
     return and_p.bind(x, y)
 
 
 @fast_path(or_p)
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits that are set in at least one operand; logical OR for booleans."""
+    """Bits that are set in at least one operand; logical OR for booleans.
+
+    Args:
+      x: an array or a number of integer or boolean dtype.
+      y: an array or a number of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are neither integer nor boolean, or the shapes are
+        incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> bitwise_or(np.array([12, 10]), np.array([10, 3])).tolist()
+    [14, 11]
+    >>> bool(bitwise_or(True, False))
+    True
+    """
     return or_p.bind(x, y)
 
 
 @fast_path(xor_p)
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits that are set in exactly one operand."""
+    """Bits that are set in exactly one operand; exclusive OR for booleans.
+
+    Args:
+      x: an array or a number of integer or boolean dtype.
+      y: an array or a number of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are neither integer nor boolean, or the shapes are
+        incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> bitwise_xor(np.array([12, 10]), np.array([10, 3])).tolist()
+    [6, 9]
+    >>> bool(bitwise_xor(True, True))
+    False
+    """
     return xor_p.bind(x, y)
 
 
 @fast_path(not_p)
 def bitwise_not(x: ArrayLike) -> Array:
-    """All bits inverted; logical NOT for booleans."""
+    """All bits inverted; logical NOT for booleans.
+
+    Args:
+      x: an array or a number of integer or boolean dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` has another dtype.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> bitwise_not(np.array([0, 5], np.int32)).tolist()
+    [-1, -6]
+    >>> bitwise_not(np.array([0, 5], np.uint8)).tolist()
+    [255, 250]
+    >>> bool(bitwise_not(True))
+    False
+    """
     return not_p.bind(x)
 
 
 @fast_path(shift_left_p)
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits shifted left by ``y`` positions, filled with zeros.
+    """Bits of ``x`` shifted left by ``y`` positions, filled with zeros.
 
     Zero where ``y`` is negative or not less than the number of bits.
+
+    Args:
+      x: an array or a number of integer dtype.
+      y: the numbers of positions, of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not integer, or the shapes are incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> shift_left(np.array([1, 3, 5]), 2).tolist()
+    [4, 12, 20]
+    >>> int(shift_left(np.int8(1), np.int8(8)))
+    0
     """
     return shift_left_p.bind(x, y)
 
 
 @fast_path(shift_right_arithmetic_p)
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits shifted right by ``y`` positions, filled with copies of the highest bit.
+    """Bits of ``x`` shifted right by ``y`` positions, filled with copies of the highest bit.
 
     The result consists of copies of the highest bit where ``y`` is negative or not less than the
-    number of bits.
+    number of bits. For signed integers it is the quotient by a power of 2, rounded down.
+
+    Args:
+      x: an array or a number of integer dtype.
+      y: the numbers of positions, of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not integer, or the shapes are incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> shift_right_arithmetic(np.array([8, -8, -1]), 1).tolist()
+    [4, -4, -1]
     """
     return shift_right_arithmetic_p.bind(x, y)
 
 
 @fast_path(shift_right_logical_p)
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """Bits shifted right by ``y`` positions, filled with zeros.
+    """Bits of ``x`` shifted right by ``y`` positions, filled with zeros.
 
     Zero where ``y`` is negative or not less than the number of bits.
+
+    Args:
+      x: an array or a number of integer dtype.
+      y: the numbers of positions, of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not integer, or the shapes are incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> shift_right_logical(np.array([8, -8], np.int8), np.int8(1)).tolist()
+    [4, 124]
     """
     return shift_right_logical_p.bind(x, y)
 
 
 @fast_path(population_count_p)
 def population_count(x: ArrayLike) -> Array:
-    """Number of set bits of each integer, in the integer's dtype.
+    """Number of set bits of each integer.
 
-    >>> int(population_count(7))
-    3
+    Negative integers count in two's complement.
+
+    Args:
+      x: an array or a number of integer dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` does not have an integer dtype.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> population_count(np.array([0, 7, 255], np.uint8)).tolist()
+    [0, 3, 8]
+    >>> int(population_count(-1))
+    32
     """
     return population_count_p.bind(x)
 
 
 @fast_path(clz_p)
 def clz(x: ArrayLike) -> Array:
-    """Number of leading zero bits of each integer."""
+    """Number of leading zero bits of each integer.
+
+    0 has as many as its dtype has bits, and negative integers have none.
+
+    Args:
+      x: an array or a number of integer dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` does not have an integer dtype.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> clz(np.array([0, 1, 64], np.int8)).tolist()
+    [8, 7, 1]
+    >>> int(clz(np.int32(1)))
+    31
+    """
     return clz_p.bind(x)
 
 
 @fast_path(mulhi_p)
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The high half of the double-width product of integers."""
+    """High half of the double-width product of integers.
+
+    For integers of ``n`` bits it is ``(x * y) >> n``, computed without overflow.
+
+    Args:
+      x: an array or a number of integer dtype.
+      y: an array or a number of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not integer, or the shapes are incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> int(mulhi(np.uint8(200), np.uint8(200)))
+    156
+    >>> 200 * 200 >> 8
+    156
+    """
     return mulhi_p.bind(x, y)
 
 

@@ -41,20 +41,31 @@ def broadcast_in_dim(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Broadcast an array to a shape.
+    """Broadcast an array to a shape, with an explicit correspondence of the axes.
 
     Args:
-      operand: array to broadcast.
+      operand: an array or a number.
       shape: shape of the result.
-      broadcast_dimensions: for each axis of the operand, the corresponding axis of the result.
-        The operand's size is the result's size, or 1. The operand is repeated along all other
-        axes.
+      broadcast_dimensions: for each axis of the operand, the corresponding axis of the result,
+        all different. The operand's size is the result's size, or 1. The operand is repeated
+        along all other axes.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the given shape and of the operand's dtype.
 
     Raises:
-      TypeError: if the operand cannot be broadcast to the shape.
+      TypeError: if the operand cannot be broadcast to the shape, or an axis is missing or out of
+        range.
+
+    The function is linear: the cotangent is summed over the axes that were broadcast. Under
+    ``vmap`` the mapped axis is left out of the operation, which runs on the whole batch.
 
     >>> broadcast_in_dim(np.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
+    >>> broadcast_in_dim(np.arange(3), (2, 3), (1,)).tolist()
+    [[0, 1, 2], [0, 1, 2]]
     """
     shape, dims = tuple(shape), tuple(broadcast_dimensions)
     sharding = out_sharding_of("broadcast_in_dim", out_sharding)
@@ -147,8 +158,25 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
 def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes.
 
-    >>> broadcast(np.arange(2), (3,)).shape
-    (3, 2)
+    Args:
+      operand: an array or a number.
+      sizes: the sizes of the new axes.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of shape ``(*sizes, *operand.shape)`` and of the operand's dtype.
+
+    Raises:
+      TypeError: if a size is negative.
+
+    The function is linear: the cotangent is summed over the new axes. Under ``vmap`` the mapped
+    axis is left out of the operation, which runs on the whole batch.
+
+    >>> broadcast(np.arange(2), (3,)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    >>> broadcast(1.0, (2, 3)).shape
+    (2, 3)
     """
     sizes = tuple(sizes)
     shape = typeof(operand).shape
@@ -159,11 +187,23 @@ def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> 
 def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
     """The shape to which arrays of these shapes broadcast together, by NumPy's rules.
 
+    Shapes are aligned at the end; in each axis all sizes are equal or 1.
+
+    Args:
+      shapes: tuples of sizes, also symbolic ones.
+
+    Returns:
+      A tuple of sizes; ``()`` without arguments.
+
     Raises:
       ValueError: if the shapes are incompatible.
 
+    Nothing is computed: the function can be used while a function is traced.
+
     >>> broadcast_shapes((2, 1), (3,), ())
     (2, 3)
+    >>> broadcast_shapes((4, 1, 5), (1, 2, 5))
+    (4, 2, 5)
     """
     rank = max([len(s) for s in shapes], default=0)
     sizes = [1] * rank
@@ -185,7 +225,26 @@ def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Add leading axes of size 1 until the array has at least ``rank`` axes."""
+    """Add leading axes of size 1 until the array has at least ``rank`` axes.
+
+    Args:
+      x: an array or a number.
+      rank: the number of axes.
+
+    Returns:
+      An array with ``max(rank, x.ndim)`` axes, of the dtype of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number.
+
+    The function is linear, a reshape. Under ``vmap`` the mapped axis is left out of the
+    operation, which runs on the whole batch.
+
+    >>> broadcast_to_rank(np.zeros(3), 2).shape
+    (1, 3)
+    >>> broadcast_to_rank(np.zeros((2, 3)), 1).shape
+    (2, 3)
+    """
     shape = typeof(x).shape
     extra = rank - len(shape)
     if extra <= 0:
@@ -196,9 +255,24 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Broadcast an array to the shape of another, by NumPy's rules.
 
+    Axes are aligned at the end, and missing ones are added in front.
+
+    Args:
+      arr: the array to broadcast.
+      like_arr: an array whose shape is used, not its values or dtype.
+
+    Returns:
+      An array of the shape of ``like_arr`` and of the dtype of ``arr``.
+
     Raises:
-      ValueError: if the other array has fewer axes.
+      ValueError: if ``like_arr`` has fewer axes.
       TypeError: if the sizes are incompatible.
+
+    The function is linear in ``arr``: the cotangent is summed over the axes that were broadcast.
+    Under ``vmap`` the mapped axis is left out of the operation, which runs on the whole batch.
+
+    >>> broadcast_like(np.arange(3), np.zeros((2, 3))).tolist()
+    [[0, 1, 2], [0, 1, 2]]
     """
     shape, target = typeof(arr).shape, typeof(like_arr).shape
     if len(shape) > len(target):
@@ -217,16 +291,25 @@ def full(
     """An array filled with one value.
 
     Args:
-      shape: shape of the result.
+      shape: shape of the result, a tuple of sizes or one size.
       fill_value: a scalar. Without ``dtype`` the result has its dtype and weak type.
-      dtype: dtype of the result. The value is converted; it wraps if it exceeds an integer dtype.
+      dtype: dtype of the result. The value is converted; it wraps if it exceeds an integer dtype,
+        and the fraction of a float is dropped.
       sharding: sharding of the result.
 
+    Returns:
+      An array of the given shape.
+
     Raises:
-      TypeError: if ``fill_value`` is not a scalar or the shape is not valid.
+      TypeError: if ``fill_value`` is not a scalar, the shape is not valid, or arrays cannot have
+        the dtype.
+
+    The function is linear in ``fill_value``: its cotangent is the sum.
 
     >>> full((2,), 3.0).tolist()
     [3.0, 3.0]
+    >>> full((2,), 300, np.uint8).tolist()
+    [44, 44]
     """
     shape = (shape,) if _is_index(shape) and not typeof(shape).shape else shape
     sizes = canonical_shape(shape, "full")
@@ -250,13 +333,28 @@ def full_like(
     shape: Shape | None = None,
     sharding: Any = None,
 ) -> Array:
-    """An array filled with one value, by default with the shape and dtype of ``x``.
+    """An array filled with one value, by default with the shape and dtype of another array.
 
-    Without ``dtype`` the result has the weak type of ``x``. It has the shape and the sharding of
-    an array on several devices, without ``shape`` and ``sharding``.
+    Without ``dtype`` the result has the weak type of ``x``. Without ``shape`` and ``sharding`` it
+    has the sharding of ``x`` if that is an array on several devices.
+
+    Args:
+      x: an array or a number. Its values are not read.
+      fill_value: a scalar.
+      dtype: dtype of the result; by default that of ``x``.
+      shape: shape of the result; by default that of ``x``.
+      sharding: sharding of the result.
+
+    Returns:
+      An array of that shape and dtype.
+
+    Raises:
+      TypeError: if ``fill_value`` is not a scalar, or the shape or dtype is not valid.
 
     >>> full_like(np.zeros(2, np.int32), 7).tolist()
     [7, 7]
+    >>> full_like(np.zeros(2, np.int32), 0.5, np.float32, (3,)).tolist()
+    [0.5, 0.5, 0.5]
     """
     like = typeof(x)
     sizes = like.shape if shape is None else canonical_shape(shape, "full_like")
@@ -277,7 +375,27 @@ def full_like(
 
 
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
-    """An array with unspecified values (zeros, on which callers must not depend)."""
+    """An array with unspecified values.
+
+    They are zeros at present, on which callers must not depend.
+
+    Args:
+      shape: shape of the result.
+      dtype: dtype of the result.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the given shape and dtype.
+
+    Raises:
+      TypeError: if the shape is not valid or arrays cannot have the dtype.
+
+    >>> empty((2, 3), np.float32).shape
+    (2, 3)
+    >>> empty((), np.int8).dtype.name
+    'int8'
+    """
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
@@ -321,8 +439,22 @@ iota_p: Final = Primitive("iota")
 def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers ``0, 1, ..., size - 1``.
 
+    Args:
+      dtype: dtype of the result, an integer, floating or complex one.
+      size: the number of elements, a nonnegative integer.
+
+    Returns:
+      A vector of the given size and dtype.
+
+    Raises:
+      TypeError: if the dtype is not numeric or the size is negative.
+
+    The elements are generated where they are used; an executable contains no table of them.
+
     >>> iota(np.int32, 3).tolist()
     [0, 1, 2]
+    >>> iota(np.float32, 3).tolist()
+    [0.0, 1.0, 2.0]
     """
     return broadcasted_iota(dtype, (size,), 0)
 
@@ -332,12 +464,24 @@ def broadcasted_iota(
 ) -> Array:
     """An array whose elements are their indices along one axis.
 
+    Args:
+      dtype: dtype of the result, an integer, floating or complex one.
+      shape: shape of the result.
+      dimension: the axis whose indices are the elements, nonnegative.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the given shape and dtype.
+
     Raises:
       TypeError: if the dtype is not numeric or the shape is not valid.
       ValueError: if the axis does not exist.
 
     >>> broadcasted_iota(np.int32, (2, 2), 1).tolist()
     [[0, 1], [0, 1]]
+    >>> broadcasted_iota(np.int32, (2, 2), 0).tolist()
+    [[0, 0], [1, 1]]
     """
     return iota_p.bind(
         dtype=dtypes.canonicalize_user_dtype(dtype, "broadcasted_iota"),

@@ -54,7 +54,26 @@ axis_index_p: Final = Primitive("axis_index")
 
 
 def axis_index(axis_name: AxisName) -> Any:
-    """Index along a named axis, a scalar int32."""
+    """Index of the current example or device along a named axis.
+
+    Args:
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+
+    Returns:
+      A scalar of dtype ``int32``, from 0 to ``axis_size(axis_name) - 1``. Over several axes it
+      counts in row-major order.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+
+    The result is not a Python integer: it differs between examples. It has no derivative.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: axis_index("i"), axis_name="i")(np.zeros(3)).tolist()
+    [0, 1, 2]
+    """
     names = names_of(axis_name)
     index: Any = None
     for n in names:
@@ -67,12 +86,29 @@ def axis_index(axis_name: AxisName) -> Any:
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
     """Sum over a named axis; the result is the same at every index.
 
-    A Python number is multiplied by the axis size, without a collective.
+    Args:
+      x: a pytree of arrays and numbers. A Python number is multiplied by the axis size, without a
+        collective; booleans are summed as ``int32``.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+
+    Returns:
+      A pytree of sums with the shapes of ``x``.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      NotImplementedError: for groups over axes of ``vmap``.
+
+    The function is linear: over an axis of ``vmap`` the cotangents of all examples are added too.
 
     >>> import numpy as np
     >>> from primax_core import vmap
     >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
     [0.25, 0.75]
+    >>> vmap(lambda x: x * psum(1, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
+    [2.0, 6.0]
     """
     names = names_of(axis_name)
     size = axis_size(names)
@@ -89,7 +125,30 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Mean over a named axis."""
+    """Mean over a named axis; the result is the same at every index.
+
+    Args:
+      x: a pytree of arrays and numbers. Integers and booleans become floats.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+
+    Returns:
+      A pytree of means with the shapes of ``x``: the sums of :func:`psum`, divided by the axis
+      size.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      NotImplementedError: for groups over axes of ``vmap``.
+
+    The function is linear, like :func:`psum`.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: x - pmean(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
+    [-1.0, 1.0]
+    """
     size = axis_size(axis_name)
     if axis_index_groups is not None:
         groups = checked_groups("pmean", axis_index_groups, names_of(axis_name))
@@ -110,7 +169,30 @@ def _divide(x, n: int):
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Maximum over a named axis. It has no derivative."""
+    """Maximum over a named axis; the result is the same at every index.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+
+    Returns:
+      A pytree of maxima with the shapes of ``x``.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      NotImplementedError: for groups over axes of ``vmap``, and if a maximum over mesh axes is
+        differentiated: take the maximum of :func:`all_gather` instead.
+
+    Over an axis of ``vmap`` the derivative is that of the maximum; equal maxima share it.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: pmax(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
+    [3.0, 3.0]
+    """
     names = names_of(axis_name)
     axis_size(names)
     groups = checked_groups("pmax", axis_index_groups, names)
@@ -118,7 +200,30 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
-    """Minimum over a named axis. It has no derivative."""
+    """Minimum over a named axis; the result is the same at every index.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+
+    Returns:
+      A pytree of minima with the shapes of ``x``.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      NotImplementedError: for groups over axes of ``vmap``, and if a minimum over mesh axes is
+        differentiated: take the minimum of :func:`all_gather` instead.
+
+    Over an axis of ``vmap`` the derivative is that of the minimum; equal minima share it.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: pmin(x, "i"), axis_name="i")(np.array([1.0, 3.0])).tolist()
+    [1.0, 1.0]
+    """
     names = names_of(axis_name)
     axis_size(names)
     groups = checked_groups("pmin", axis_index_groups, names)
@@ -126,7 +231,31 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """Permute values by ``(source, destination)`` pairs; other destinations receive zeros."""
+    """Send values along a named axis, from sources to destinations.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      perm: pairs ``(source, destination)`` of indices. An index is the source of at most one
+        pair, and the destination of at most one.
+
+    Returns:
+      A pytree with the shapes and dtypes of ``x``. Indices that are no destination receive zeros.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if a source or destination appears twice or is out of range.
+      TypeError: if ``perm`` does not consist of pairs.
+
+    The function is linear; its transpose sends cotangents in the opposite direction.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> shift = lambda x: ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> vmap(shift, axis_name="i")(np.array([1.0, 2.0, 3.0])).tolist()
+    [0.0, 1.0, 2.0]
+    """
     try:
         pairs = tuple([(int(s), int(d)) for s, d in perm])
     except TypeError:
@@ -144,7 +273,28 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
-    """Permute values: index ``i`` receives the value from index ``perm[i]``."""
+    """Permute values along a named axis: index ``i`` receives the value of index ``perm[i]``.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      perm: a permutation of the indices.
+
+    Returns:
+      A pytree with the shapes and dtypes of ``x``.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if ``perm`` is not a permutation.
+
+    The function is linear, like :func:`ppermute`.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(np.array([1, 2, 3])).tolist()
+    [3, 1, 2]
+    """
     size = axis_size(axis_name)
     if sorted(perm) != list(range(size)):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
@@ -152,7 +302,28 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
-    """Broadcast the value from one index along a named axis to every index."""
+    """Send the value of one index along a named axis to every index.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      source: the index, a Python integer.
+
+    Returns:
+      A pytree with the shapes and dtypes of ``x``.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if ``source`` is out of range.
+
+    The function is linear: the cotangents of all indices are added at the source.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(np.array([1, 2, 3])).tolist()
+    [2, 2, 2]
+    """
     size = axis_size(axis_name)
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast source must lie in [0, {size}), got {source}")
@@ -169,10 +340,36 @@ def all_gather(
     x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0,
     tiled: bool = False, to: str = "varying",
 ) -> Any:  # fmt: skip
-    """Values of all indices, stacked along a new axis, or concatenated if ``tiled``.
+    """Values of all indices along a named axis, stacked or concatenated.
 
-    ``to`` is the type of the result over mesh axes: ``"varying"``, ``"invarying"`` or
-    ``"reduced"``. It has no effect over axes of ``vmap``.
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+      axis: the axis of the result along which the values are stacked; a negative one counts from
+        the end.
+      tiled: concatenate the values along the existing axis ``axis`` instead of stacking them
+        along a new one.
+      to: the type of the result over mesh axes: ``"varying"``, ``"invarying"`` or ``"reduced"``.
+        It has no effect over axes of ``vmap``.
+
+    Returns:
+      A pytree of arrays, the same at every index.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if ``to`` has another value, the axis is out of range, or the groups have
+        different sizes.
+      NotImplementedError: for groups over axes of ``vmap``.
+
+    The function is linear; its transpose is :func:`psum_scatter`.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(np.array([1, 2])).tolist()
+    [[1, 2], [1, 2]]
     """
     if to not in _GATHERED:
         raise ValueError(
@@ -205,7 +402,36 @@ def all_to_all(
     x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
     axis_index_groups: Groups = None, tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Split along one axis, send a part to each index, and join received parts along another."""
+    """Split arrays, send part ``i`` to index ``i``, and join the received parts.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      split_axis: the axis to split. Its size is the axis size, or with ``tiled`` a multiple of
+        it.
+      concat_axis: the axis of the result along which the received parts are joined.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+      tiled: split into blocks and concatenate them. Otherwise ``split_axis`` disappears, and a
+        new axis ``concat_axis`` of the same size is inserted.
+
+    Returns:
+      A pytree of arrays; index ``i`` has part ``i`` of the arrays of all indices, in their order.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if an axis is out of range or its size does not fit.
+      NotImplementedError: for groups over axes of ``vmap``.
+
+    The function is linear; its transpose exchanges the two axes.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> vmap(lambda row: all_to_all(row, "i", 0, 0), axis_name="i")(x).tolist()
+    [[1, 3], [2, 4]]
+    """
     names = names_of(axis_name)
     size = axis_size(names)
     groups = checked_groups("all_to_all", axis_index_groups, names, equal=True)
@@ -240,7 +466,33 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
-    """Swap a named axis with an array axis of the same size."""
+    """Swap a named axis with an array axis of the same size.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      axis: the axis of the arrays.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+
+    Returns:
+      A pytree with the shapes and dtypes of ``x``: element ``j`` at index ``i`` is element ``i``
+      of index ``j``.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if the axis is out of range or has another size.
+      NotImplementedError: for groups over axes of ``vmap``.
+
+    The function is linear, and its own transpose. It is :func:`all_to_all` with two equal axes.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> vmap(lambda row: pswapaxes(row, "i", 0), axis_name="i")(x).tolist()
+    [[1, 3], [2, 4]]
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -248,7 +500,35 @@ def psum_scatter(
     x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Sum over a named axis; each index receives its part along ``scatter_dimension``."""
+    """Sum over a named axis, divided: index ``i`` receives part ``i`` of the sum.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      scatter_dimension: the axis of the arrays that is divided. Its size is the axis size, or
+        with ``tiled`` a multiple of it.
+      axis_index_groups: a partition of the indices into groups that are combined separately. It
+        is supported over mesh axes, not over axes of ``vmap``.
+      tiled: divide the axis into blocks. Otherwise each index receives one slice, without the
+        axis.
+
+    Returns:
+      A pytree of arrays.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if the axis is out of range or its size does not fit.
+      NotImplementedError: for groups over axes of ``vmap``.
+
+    The function is linear; its transpose is :func:`all_gather`.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> vmap(lambda row: psum_scatter(row, "i"), axis_name="i")(x).tolist()
+    [4, 6]
+    """
     names = names_of(axis_name)
     size = axis_size(names)
     groups = checked_groups("psum_scatter", axis_index_groups, names, equal=True)
@@ -303,18 +583,52 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     """Start a :func:`psum_scatter`; ``.done()`` of the returned object is the result.
 
     The compiler can overlap operations between the two calls with the collective.
+
+    Args:
+      args, kwargs: the arguments of :func:`psum_scatter`.
+
+    Returns:
+      An object with the method ``done``, which returns the sums. It is a pytree: loops and
+      transformations may carry it.
+
+    Raises:
+      NameError: if no enclosing transformation binds the axis.
+      ValueError: if the divided axis is out of range or its size does not fit.
+
+    Derivatives and batches are those of :func:`psum_scatter`.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> vmap(lambda row: psum_scatter_start(row, "i").done(), axis_name="i")(x).tolist()
+    [4, 6]
     """
     return Future(psum_scatter(*args, **kwargs))
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """The same values, with the type varying, reduced or unreduced over a named axis.
+    """The same values, with another type over a named axis of a mesh.
 
-    Over axes of ``vmap`` the values are returned unchanged.
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis of ``vmap`` or of a mesh, or a tuple of names: the axes
+        together, the first one outermost.
+      to: ``"varying"`` (each device has its own values), ``"reduced"`` or ``"unreduced"`` (the
+        values are the sum over the devices).
+
+    Returns:
+      A pytree with the values of ``x``. Over axes of ``vmap`` they are returned unchanged.
 
     Raises:
       ValueError: if ``to`` is not ``"varying"``, ``"reduced"`` or ``"unreduced"``.
-      NameError: if the axis is not in scope.
+      NameError: if no enclosing transformation binds the axis.
+
+    The transpose of a cast to ``"varying"`` is a sum over the axis.
+
+    >>> import numpy as np
+    >>> from primax_core import vmap
+    >>> vmap(lambda x: pcast(x, "i", to="varying"), axis_name="i")(np.array([1, 2])).tolist()
+    [1, 2]
     """
     if to not in _CAST:
         raise ValueError(f"Got unexpected `to` value. Allowed `to` values are: {_CAST}, got {to!r}")

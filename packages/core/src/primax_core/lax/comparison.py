@@ -113,18 +113,52 @@ lt_to_p: Final = _comparison("lt_to", "LT", _ORDERED, total=True)
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """True where elements are equal; NaN equals nothing, and 0.0 equals -0.0.
 
-    The operands must have the same dtype, and the same shape except that scalars and axes of size 1
-    are broadcast. This holds for all comparisons. Random keys can be compared too.
+    Nothing is promoted: the operands must have the same dtype. They must have the same number of
+    axes; scalars and axes of size 1 are broadcast. Random keys can be compared too.
+
+    Args:
+      x: an array or a number of any dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      A boolean array of the joint shape.
+
+    Raises:
+      TypeError: if the dtypes differ or the shapes are incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
 
     >>> eq(np.array([1, 2]), np.array([1, 3])).tolist()
     [True, False]
+    >>> eq(np.array([np.nan, 0.0], np.float32), np.array([np.nan, -0.0], np.float32)).tolist()
+    [False, True]
     """
     return eq_p.bind(x, y)
 
 
 @fast_path(ne_p)
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """True where elements differ; NaN differs from everything."""
+    """True where elements differ; NaN differs from everything, 0.0 equals -0.0.
+
+    Dtypes and shapes are as for :func:`eq`.
+
+    Args:
+      x: an array or a number of any dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      A boolean array of the joint shape.
+
+    Raises:
+      TypeError: if the dtypes differ or the shapes are incompatible.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> ne(np.array([1, 2]), np.array([1, 3])).tolist()
+    [False, True]
+    >>> bool(ne(np.float32(np.nan), np.float32(np.nan)))
+    True
+    """
     return ne_p.bind(x, y)
 
 
@@ -132,27 +166,107 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """True where elements of ``x`` are less than those of ``y``; False where one is NaN.
 
+    Dtypes and shapes are as for :func:`eq`. False is less than True.
+
+    Args:
+      x: an array or a number of real or boolean dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      A boolean array of the joint shape.
+
     Raises:
-      TypeError: for complex numbers, which have no order.
+      TypeError: if the dtypes differ, the shapes are incompatible, or the numbers are complex and
+        have no order.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> lt(np.array([1, 2, 3]), 2).tolist()
+    [True, False, False]
+    >>> bool(lt(np.float32(np.nan), np.float32(1)))
+    False
     """
     return lt_p.bind(x, y)
 
 
 @fast_path(le_p)
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """True where elements of ``x`` are at most those of ``y``; False where one is NaN."""
+    """True where elements of ``x`` are at most those of ``y``; False where one is NaN.
+
+    Dtypes and shapes are as for :func:`eq`. False is less than True.
+
+    Args:
+      x: an array or a number of real or boolean dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      A boolean array of the joint shape.
+
+    Raises:
+      TypeError: if the dtypes differ, the shapes are incompatible, or the numbers are complex and
+        have no order.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> le(np.array([1, 2, 3]), 2).tolist()
+    [True, True, False]
+    >>> bool(le(np.float32(np.nan), np.float32(1)))
+    False
+    """
     return le_p.bind(x, y)
 
 
 @fast_path(gt_p)
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """True where elements of ``x`` are greater than those of ``y``; False where one is NaN."""
+    """True where elements of ``x`` are greater than those of ``y``; False where one is NaN.
+
+    Dtypes and shapes are as for :func:`eq`. True is greater than False.
+
+    Args:
+      x: an array or a number of real or boolean dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      A boolean array of the joint shape.
+
+    Raises:
+      TypeError: if the dtypes differ, the shapes are incompatible, or the numbers are complex and
+        have no order.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> gt(np.array([1, 2, 3]), 2).tolist()
+    [False, False, True]
+    >>> bool(gt(np.float32(np.nan), np.float32(1)))
+    False
+    """
     return gt_p.bind(x, y)
 
 
 @fast_path(ge_p)
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """True where elements of ``x`` are at least those of ``y``; False where one is NaN."""
+    """True where elements of ``x`` are at least those of ``y``; False where one is NaN.
+
+    Dtypes and shapes are as for :func:`eq`. True is greater than False.
+
+    Args:
+      x: an array or a number of real or boolean dtype.
+      y: an array or a number of the dtype of ``x``.
+
+    Returns:
+      A boolean array of the joint shape.
+
+    Raises:
+      TypeError: if the dtypes differ, the shapes are incompatible, or the numbers are complex and
+        have no order.
+
+    The result has no derivative. Under ``vmap`` the batch is one operand.
+
+    >>> ge(np.array([1, 2, 3]), 2).tolist()
+    [False, True, True]
+    >>> bool(ge(np.float32(np.nan), np.float32(1)))
+    False
+    """
     return ge_p.bind(x, y)
 
 

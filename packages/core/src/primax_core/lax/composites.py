@@ -48,6 +48,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
       name: name with a namespace, as in ``"my.op"``.
       version: version number of the definition.
 
+    Returns:
+      A function of the same arguments, which returns the results of ``decomposition``.
+
     A composite has no derivative: wrap it with :func:`custom_jvp` or :func:`custom_vjp`. Under
     ``vmap`` the decomposition is mapped.
 

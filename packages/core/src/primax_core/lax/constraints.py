@@ -31,6 +31,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       shardings: shardings, a pytree prefix of ``x``. They have no effect in a traced function that
         runs on one device.
 
+    Returns:
+      The pytree with the values of ``x``.
+
     The same constraint applies to tangents and cotangents.
 
     Raises:

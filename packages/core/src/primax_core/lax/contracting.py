@@ -64,6 +64,7 @@ def dot_general(
       precision: a `Precision` for both operands or a pair of them, a `DotAlgorithm` or a
         `DotAlgorithmPreset`, or the name of one. The configured default if ``None``.
       preferred_element_type: dtype of the sums and of the result.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``.
 
     Returns:
       An array whose axes are the batch axes, the remaining axes of ``lhs``, and the remaining
@@ -98,15 +99,32 @@ def dot(
 ) -> Array:
     """Product of matrices and vectors; with ``dimension_numbers``, :func:`dot_general`.
 
-    Operands of different dtypes are converted to the wider dtype.
+    Args:
+      lhs: a vector or a matrix.
+      rhs: a vector or a matrix. Operands of different dtypes are converted to the wider dtype.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, for
+        operands of any rank. By default the last axis of ``lhs`` and the first of ``rhs`` are
+        contracted.
+      precision: a :class:`Precision`, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: dtype in which products are accumulated, and dtype of the result.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operands.
+
+    Returns:
+      A scalar for two vectors, a vector for a vector and a matrix, a matrix for two matrices.
 
     Raises:
       TypeError: if the sizes of the contracting axes differ.
       ValueError: if an operand is neither a vector nor a matrix, and ``dimension_numbers`` is
         ``None``.
 
+    The function is linear in each operand. Under ``vmap`` the mapped axis becomes a batch axis.
+
     >>> dot(np.ones((2, 3)), np.ones(3)).tolist()
     [3.0, 3.0]
+    >>> x = np.array([100, 100], np.int8)
+    >>> dot(x, x, preferred_element_type=np.int32).item()
+    20000
     """
     if dimension_numbers is None:
         x, y = typeof(lhs).shape, typeof(rhs).shape
@@ -125,12 +143,24 @@ def dot(
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Batched matrix products: all axes except the last two are batch axes.
 
+    Args:
+      lhs: an array of shape ``(*batch, m, k)``.
+      rhs: an array of shape ``(*batch, k, n)`` and of the dtype of ``lhs``.
+      precision: a :class:`Precision`, a pair of them, or a name such as ``"highest"``.
+
+    Returns:
+      An array of shape ``(*batch, m, n)``.
+
     Raises:
       ValueError: if an operand has fewer than two axes, or the numbers of axes differ.
-      TypeError: if the sizes are incompatible.
+      TypeError: if the sizes are incompatible. Batch axes are not broadcast.
+
+    The function is linear in each operand. Under ``vmap`` the mapped axis becomes a batch axis.
 
     >>> batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
     (5, 2, 4)
+    >>> batch_matmul(np.ones((2, 3)), np.ones((3, 4))).shape
+    (2, 4)
     """
     nx, ny = typeof(lhs).ndim, typeof(rhs).ndim
     if min(nx, ny) < 2:

@@ -32,19 +32,27 @@ def conv_dimension_numbers(
     rhs_shape: Shape,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
-    """The axes that a ``dimension_numbers`` argument specifies.
+    """The axes that a ``dimension_numbers`` argument of a convolution specifies.
 
     Args:
+      lhs_shape: shape of the input.
+      rhs_shape: shape of the kernel.
       dimension_numbers: three strings with a letter for each axis: ``N`` and ``C`` for batch and
         features of the input and of the result, ``O`` and ``I`` for output and input features of
         the kernel, and any other letters, the same in all three, for spatial axes. ``None`` means
         batch and features first, followed by the spatial axes.
+
+    Returns:
+      A :class:`ConvDimensionNumbers` with three tuples of axes: batch (or output features),
+      features, then spatial axes.
 
     Raises:
       TypeError: if the ranks differ, or a string lacks a required letter.
 
     >>> conv_dimension_numbers((2, 9, 3), (5, 3, 4), ("NWC", "WIO", "NWC")).rhs_spec
     (2, 1, 0)
+    >>> conv_dimension_numbers((2, 3, 9), (4, 3, 5), None).lhs_spec
+    (0, 1, 2)
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*[
@@ -84,12 +92,26 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The axes named by three strings, see :func:`conv_dimension_numbers`.
+    """The axes named by the three strings of a convolution's layout.
 
-    Spatial axes are in the order of the kernel's string.
+    Args:
+      dimension_numbers: strings for the input, the kernel and the result, see
+        :func:`conv_dimension_numbers`.
+
+    Returns:
+      Three tuples of axes: batch (or output features), features, then spatial axes in the order
+      of the kernel's string.
+
+    Raises:
+      TypeError: if a string lacks a required letter or repeats one, or the spatial letters
+        differ.
+
+    A transposition with such a tuple gives the layout with batch and features first.
 
     >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    >>> conv_general_permutations(("NCW", "OIW", "NCW"))
+    ((0, 1, 2), (0, 1, 2), (0, 1, 2))
     """
     firsts = (("N", "C"), ("O", "I"), ("N", "C"))
     spatial = []
@@ -137,14 +159,25 @@ def padtype_to_pads(
     """Numbers of elements to add before and after each axis, for a named padding.
 
     Args:
-      padding: ``"VALID"`` adds none. ``"SAME"`` adds enough for one window per stride, half of them
-        on each side, with an odd one at the end; ``"SAME_LOWER"`` puts an odd one at the start.
+      in_shape: sizes of the axes.
+      window_shape: sizes of the window.
+      window_strides: distances of windows.
+      padding: ``"VALID"`` adds none. ``"SAME"`` adds enough for one window per stride, half of
+        them on each side, with an odd one at the end; ``"SAME_LOWER"`` puts an odd one at the
+        start.
+
+    Returns:
+      A list of pairs ``(low, high)``, one for each axis.
 
     Raises:
       RuntimeError: if the name of the padding is unknown.
 
+    The pairs can be passed to :func:`reduce_window` and to convolutions.
+
     >>> padtype_to_pads((8,), (4,), (1,), "SAME")
     [(1, 2)]
+    >>> padtype_to_pads((8,), (4,), (1,), "SAME_LOWER")
+    [(2, 1)]
     """
     if not isinstance(padding, str):
         raise TypeError(f"Unknown padding type: {padding}.")
@@ -187,12 +220,25 @@ def conv_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution with batch and features first and without dilation.
 
+    Args:
+      lhs_shape: shape of the input, ``(batch, features, *spatial)``.
+      rhs_shape: shape of the kernel, ``(output features, features, *spatial)``.
+      strides: distance of windows, for each spatial axis.
+      pads: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"`` or pairs ``(low, high)`` for each spatial
+        axis.
+      batch_group_count: number of groups into which the batch is divided.
+
+    Returns:
+      A tuple of sizes.
+
     Raises:
       TypeError: if the number of padding pairs is not the number of spatial axes.
       ValueError: if negative padding exceeds the size of an axis.
 
     >>> conv_shape_tuple((2, 3, 8), (5, 3, 4), (1,), "VALID")
     (2, 5, 5)
+    >>> conv_shape_tuple((2, 3, 8), (5, 3, 4), (2,), [(1, 1)])
+    (2, 5, 4)
     """
     lhs_shape, rhs_shape = tuple(lhs_shape), tuple(rhs_shape)
     if isinstance(pads, str):
@@ -224,6 +270,22 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution in any layout, without dilation.
 
+    Args:
+      lhs_shape: shape of the input.
+      rhs_shape: shape of the kernel.
+      window_strides: distance of windows, for each spatial axis.
+      padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"`` or pairs ``(low, high)`` for each spatial
+        axis.
+      dimension_numbers: three strings, see :func:`conv_dimension_numbers`.
+
+    Returns:
+      A tuple of sizes, in the layout of the result.
+
+    Raises:
+      TypeError: if the number of padding pairs is not the number of spatial axes, or a string is
+        not valid.
+      ValueError: if negative padding exceeds the size of an axis.
+
     >>> conv_general_shape_tuple((2, 8, 3), (4, 3, 5), (1,), "SAME", ("NWC", "WIO", "NWC"))
     (2, 8, 5)
     """
@@ -241,7 +303,27 @@ def conv_transpose_shape_tuple(
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a transposed convolution in any layout, without dilation of the kernel."""
+    """The shape of a transposed convolution in any layout, without dilation of the kernel.
+
+    Args:
+      lhs_shape: shape of the input.
+      rhs_shape: shape of the kernel.
+      window_strides: number of result elements for each input element, for each spatial axis.
+      padding: ``"VALID"``, ``"SAME"`` or pairs ``(low, high)`` for each spatial axis.
+      dimension_numbers: three strings, see :func:`conv_dimension_numbers`.
+
+    Returns:
+      A tuple of sizes, in the layout of the result.
+
+    Raises:
+      TypeError: if a string is not valid.
+
+    :func:`conv_transpose` computes the convolution.
+
+    >>> numbers = ("NCW", "IOW", "NCW")
+    >>> conv_transpose_shape_tuple((1, 2, 4), (2, 5, 3), (2,), "SAME", numbers)
+    (1, 5, 8)
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     x, k = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
     if isinstance(padding, str):

@@ -36,12 +36,24 @@ def conv_general_dilated_patches(
     """Patches of a convolution: the elements of each window, as features.
 
     Args:
-      lhs: the input. See :func:`conv_general_dilated` for the other arguments.
+      lhs: the input.
       filter_shape: size of the window along each spatial axis.
+      window_strides: distance of windows, for each spatial axis.
+      padding: a name, or pairs ``(low, high)`` for each spatial axis.
+      lhs_dilation: distance of the input's elements; ``None`` is 1.
+      rhs_dilation: distance of the window's elements; ``None`` is 1.
+      dimension_numbers: three strings, see :func:`conv_dimension_numbers`.
+      precision: a :class:`Precision` or a name such as ``"highest"``.
+      preferred_element_type: dtype of the result.
 
     Returns:
       An array with the layout of a convolution's result. Its features are the features of the
       input and, within each, the elements of the window in row-major order.
+
+    Raises:
+      TypeError: if the number of sizes is not the number of spatial axes.
+
+    The function is linear: the cotangents of overlapping windows are added.
 
     >>> x = np.array([[[1.0, 2.0, 3.0]]], np.float32)
     >>> conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
@@ -90,6 +102,15 @@ def conv_general_dilated_local(
         the result. The input features enumerate the input's features and the elements of the
         window, in the order of :func:`conv_general_dilated_patches`.
       filter_shape: size of the window along each spatial axis.
+      window_strides: distance of windows, for each spatial axis.
+      padding: a name, or pairs ``(low, high)`` for each spatial axis.
+      lhs_dilation: distance of the input's elements; ``None`` is 1.
+      rhs_dilation: distance of the window's elements; ``None`` is 1.
+      dimension_numbers: three strings, see :func:`conv_dimension_numbers`.
+      precision: a :class:`Precision` or a name such as ``"highest"``.
+
+    Returns:
+      An array with the layout of ``dimension_numbers``.
 
     The other arguments are those of :func:`conv_general_dilated`.
 

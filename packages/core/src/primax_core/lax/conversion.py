@@ -32,18 +32,28 @@ hide_defaults("convert_element_type", sharding=None)
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The elements converted to another dtype; the result is not weakly typed.
 
-    Float to integer: the fraction is dropped, values out of range are clamped, NaN gives 0. Integer
-    to narrower integer: modulo a power of 2. Any dtype to bool: ``True`` for nonzero elements.
-    Complex to real: the imaginary part is dropped, with a warning.
+    Float to integer: the fraction is dropped, values out of range are clamped, NaN gives 0.
+    Integer to narrower integer: modulo a power of 2. Any dtype to bool: ``True`` for nonzero
+    elements. Complex to real: the imaginary part is dropped, with a warning.
 
-    The derivative is that of the identity between inexact dtypes, and zero otherwise.
+    Args:
+      operand: an array or a number.
+      new_dtype: the dtype; a Python class such as ``int`` means its default dtype.
+
+    Returns:
+      An array of the operand's shape and of the new dtype.
 
     Raises:
       TypeError: if arrays cannot have the dtype.
       ValueError: for conversions to and from extended dtypes, such as those of random keys.
 
+    The derivative is that of the identity between inexact dtypes, and zero otherwise. Under
+    ``vmap`` the batch is one operand.
+
     >>> convert_element_type(np.array([1.7, -1.7, np.nan], np.float32), np.int32).tolist()
     [1, -1, 0]
+    >>> int(convert_element_type(300, np.uint8))
+    44
     """
     if new_dtype is None:
         raise ValueError("dtype must be specified.")
@@ -122,14 +132,25 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     For a narrower dtype each element becomes several elements along a new last axis, lowest bits
     first. For a wider dtype the elements of the last axis, whose size must be the ratio of the
-    widths, become one element. The derivative is zero.
+    widths, become one element.
+
+    Args:
+      operand: an array or a number of integer or floating dtype.
+      new_dtype: the dtype.
+
+    Returns:
+      An array of the new dtype, with as many bits as the operand.
 
     Raises:
       TypeError: for booleans and complex numbers, unless the dtypes are equal.
       ValueError: if the size of the last axis is not the ratio of the widths.
 
+    The derivative is zero. Under ``vmap`` the batch is one operand.
+
     >>> hex(int(bitcast_convert_type(np.float32(1), np.int32)))
     '0x3f800000'
+    >>> bitcast_convert_type(np.float32(1), np.int16).tolist()
+    [0, 16256]
     """
     dtype = dtypes.canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
@@ -195,18 +216,27 @@ reduce_precision_p: Final = Primitive("reduce_precision")
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to a format with fewer bits, in the same dtype.
 
+    Elements are rounded to the nearest value, halves to even. Elements that exceed the format
+    become infinite.
+
     Args:
+      operand: an array or a number of floating dtype.
       exponent_bits: bits of the format's exponent, at least 1.
       mantissa_bits: bits of the format's fraction.
 
-    The tangent is rounded in the same way.
+    Returns:
+      An array of the operand's shape and dtype.
 
     Raises:
       TypeError: if the operand is not of floating dtype.
       ValueError: if the number of bits is not valid.
 
+    The tangent is rounded in the same way. Under ``vmap`` the batch is one operand.
+
     >>> float(reduce_precision(np.float32(1.2), 5, 2))
     1.25
+    >>> float(reduce_precision(np.float32(1e6), 5, 10))  # float16 has these numbers of bits
+    inf
     """
     return reduce_precision_p.bind(
         operand,

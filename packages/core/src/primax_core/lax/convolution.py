@@ -83,10 +83,17 @@ def conv_general_dilated(
         own group of output features.
       precision: as for :func:`dot_general`.
       preferred_element_type: dtype of the sums and of the result, not narrower than the operands'.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array with the layout of ``dimension_numbers``.
 
     Raises:
       TypeError: if the dtypes differ or are not numeric, or the ranks are incompatible.
       ValueError: if the sizes are incompatible with each other or with the groups.
+
+    The function is linear in each operand. Under ``vmap`` the mapped axis becomes part of the
+    batch or of the features, or a group.
 
     >>> x, k = np.ones((1, 1, 5), np.float32), np.ones((1, 1, 3), np.float32)
     >>> conv_general_dilated(x, k, (1,), "SAME").tolist()
@@ -166,8 +173,29 @@ def conv(
 ) -> Array:
     """Cross-correlation with batch and features first, without dilation.
 
+    Args:
+      lhs: the input, an array of shape ``(batch, features, *spatial)``.
+      rhs: the kernel, an array of shape ``(output features, features, *spatial)`` and of the
+        dtype of ``lhs``.
+      window_strides: distance of windows, for each spatial axis.
+      padding: ``"VALID"``, ``"SAME"`` or ``"SAME_LOWER"``.
+      precision: a :class:`Precision`, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: dtype in which products are accumulated, and dtype of the result.
+
+    Returns:
+      An array of shape ``(batch, output features, *spatial)``.
+
+    Raises:
+      TypeError: if the dtypes or the numbers of axes differ.
+      ValueError: if the numbers of features are incompatible, or an argument does not have one
+        element for each spatial axis.
+
+    The function is linear in each operand. See :func:`conv_general_dilated` for all options.
+
     >>> conv(np.ones((1, 2, 5)), np.ones((3, 2, 2)), (1,), "VALID").shape
     (1, 3, 4)
+    >>> conv(np.ones((1, 2, 5)), np.ones((3, 2, 2)), (2,), "SAME").shape
+    (1, 3, 3)
     """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision,
@@ -185,11 +213,32 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Cross-correlation with batch and features first.
+    """Cross-correlation with batch and features first, with padding and dilation.
 
-    >>> conv_with_general_padding(
-    ...     np.ones((1, 2, 5)), np.ones((3, 2, 2)), (1,), [(1, 0)], None, (2,)
-    ... ).shape
+    Args:
+      lhs: the input, an array of shape ``(batch, features, *spatial)``.
+      rhs: the kernel, an array of shape ``(output features, features, *spatial)`` and of the
+        dtype of ``lhs``.
+      window_strides: distance of windows, for each spatial axis.
+      padding: a name, or pairs ``(low, high)`` for each spatial axis.
+      lhs_dilation: distance of the input's elements, between which zeros are inserted; ``None``
+        is 1.
+      rhs_dilation: distance of the kernel's elements; ``None`` is 1.
+      precision: a :class:`Precision`, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: dtype in which products are accumulated, and dtype of the result.
+
+    Returns:
+      An array of shape ``(batch, output features, *spatial)``.
+
+    Raises:
+      TypeError: if the dtypes or the numbers of axes differ.
+      ValueError: if the numbers of features are incompatible, or an argument does not have one
+        element for each spatial axis.
+
+    The function is linear in each operand. See :func:`conv_general_dilated` for all options.
+
+    >>> x, kernel = np.ones((1, 2, 5)), np.ones((3, 2, 2))
+    >>> conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, (2,)).shape
     (1, 3, 4)
     """
     return conv_general_dilated(
@@ -221,17 +270,36 @@ def conv_transpose(
     """Transposed convolution (fractional stride): upsamples by ``strides``.
 
     Args:
+      lhs: the input.
+      rhs: the kernel, of the dtype of ``lhs``.
       strides: number of result elements for each input element, for each spatial axis.
       padding: with ``"SAME"`` the result is ``strides`` times as large as the input. With
         ``"VALID"`` it has the size from which a convolution without padding computes the size of
         ``lhs``. Or pairs: the padding of the dilated input.
+      rhs_dilation: distance of the kernel's elements; ``None`` is 1.
       dimension_numbers: by default features last, and a kernel ``(..., in, out)``.
       transpose_kernel: flip the kernel and swap its feature axes. The result is then the gradient
         of a convolution with that kernel.
-      use_consistent_padding: explicit pairs are the padding of the convolution that is transposed.
+      precision: a :class:`Precision`, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: dtype in which products are accumulated, and dtype of the result.
+      use_consistent_padding: explicit pairs are the padding of the convolution that is
+        transposed.
+
+    Returns:
+      An array with the layout of ``dimension_numbers``.
+
+    Raises:
+      TypeError: if the dtypes or the numbers of axes differ.
+      ValueError: if the numbers of features are incompatible, or an argument does not have one
+        element for each spatial axis.
+
+    The function is linear in each operand. Under ``vmap`` the mapped axis becomes part of the
+    batch or of the features.
 
     >>> conv_transpose(np.ones((1, 4, 2)), np.ones((3, 2, 5)), (2,), "SAME").shape
     (1, 8, 5)
+    >>> conv_transpose(np.ones((1, 4, 2)), np.ones((3, 2, 5)), (2,), "VALID").shape
+    (1, 9, 5)
     """
     x, k = typeof(lhs).shape, typeof(rhs).shape
     n = len(x) - 2

@@ -43,47 +43,138 @@ cumlogsumexp_p: Final = Primitive("cumlogsumexp")
 
 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative sum along an axis; ``reverse`` sums from the end.
+    """Cumulative sum along an axis: element ``i`` is the sum of the elements 0 to ``i``.
+
+    Floats narrower than 32 bits are summed in ``float32``.
 
     Args:
-      operand: numbers; floats narrower than 32 bits are summed in ``float32``.
+      operand: an array of integer, floating or complex dtype.
       axis: nonnegative axis.
+      reverse: sum from the end: element ``i`` is the sum of the elements from ``i`` on.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Raises:
-      ValueError: if the axis does not exist.
-      TypeError: if the operand is not of numeric dtype.
+      ValueError: if the axis is negative or does not exist.
+      TypeError: if the operand is boolean or not an array.
+
+    The function is linear; its transpose is the cumulative sum in the other direction. Under
+    ``vmap`` the mapped axis is left out of the operation, which runs on the whole batch.
 
     >>> cumsum(np.array([1, 2, 3])).tolist()
     [1, 3, 6]
+    >>> cumsum(np.array([1, 2, 3]), reverse=True).tolist()
+    [6, 5, 3]
     """
     return _bind(cumsum_p, operand, axis, reverse)
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative product along an axis; otherwise like :func:`cumsum`."""
+    """Cumulative product along an axis: element ``i`` is the product of the elements 0 to ``i``.
+
+    Args:
+      operand: an array of integer, floating or complex dtype.
+      axis: nonnegative axis.
+      reverse: multiply from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if the axis is negative or does not exist.
+      TypeError: if the operand is boolean or not an array.
+
+    It is differentiable to any order, also if elements are zero. Under ``vmap`` the mapped axis
+    is left out of the operation, which runs on the whole batch.
+
+    >>> cumprod(np.array([1, 2, 3])).tolist()
+    [1, 2, 6]
+    >>> cumprod(np.array([1, 2, 3]), reverse=True).tolist()
+    [6, 6, 3]
+    """
     return _bind(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative maximum along an axis; otherwise like :func:`cumsum`.
+    """Cumulative maximum along an axis: element ``i`` is the maximum of the elements 0 to ``i``.
 
-    Adjacent elements that are equal share the derivative equally.
+    NaN propagates. Complex numbers are ordered by their real, then by their imaginary part.
+
+    Args:
+      operand: an array of integer, floating or complex dtype.
+      axis: nonnegative axis.
+      reverse: begin at the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if the axis is negative or does not exist.
+      TypeError: if the operand is boolean or not an array.
+
+    Where the maximum so far equals the next element, both share the derivative equally. Under
+    ``vmap`` the mapped axis is left out of the operation, which runs on the whole batch.
 
     >>> cummax(np.array([1, 3, 2])).tolist()
     [1, 3, 3]
+    >>> cummax(np.array([1, 3, 2]), reverse=True).tolist()
+    [3, 3, 2]
     """
     return _bind(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative minimum along an axis; otherwise like :func:`cummax`."""
+    """Cumulative minimum along an axis: element ``i`` is the minimum of the elements 0 to ``i``.
+
+    NaN propagates. Complex numbers are ordered by their real, then by their imaginary part.
+
+    Args:
+      operand: an array of integer, floating or complex dtype.
+      axis: nonnegative axis.
+      reverse: begin at the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if the axis is negative or does not exist.
+      TypeError: if the operand is boolean or not an array.
+
+    Where the minimum so far equals the next element, both share the derivative equally. Under
+    ``vmap`` the mapped axis is left out of the operation, which runs on the whole batch.
+
+    >>> cummin(np.array([3, 1, 2])).tolist()
+    [3, 1, 1]
+    >>> cummin(np.array([3, 1, 2]), reverse=True).tolist()
+    [1, 1, 2]
+    """
     return _bind(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative log-sum-exp along an axis, computed without overflow.
 
-    The operand has a floating or complex dtype; otherwise like :func:`cumsum`.
+    Element ``i`` is ``log(exp(x[0]) + ... + exp(x[i]))``.
+
+    Args:
+      operand: an array of floating or complex dtype.
+      axis: nonnegative axis.
+      reverse: begin at the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    Raises:
+      ValueError: if the axis is negative or does not exist.
+      TypeError: if the operand has an integer or boolean dtype.
+
+    It is differentiable to any order. Under ``vmap`` the mapped axis is left out of the
+    operation, which runs on the whole batch.
+
+    >>> x = np.array([0.0, 0.0, 1000.0], np.float32)
+    >>> print(np.asarray(cumlogsumexp(x)).round(4))
+    [0.000e+00 6.931e-01 1.000e+03]
     """
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 

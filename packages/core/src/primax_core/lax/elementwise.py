@@ -52,7 +52,26 @@ def accepts(dtype: Any, kinds: Sequence[str]) -> bool:
 
 
 def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: Sequence[str]) -> None:
-    """Raise TypeError for operands of other dtype classes, or of different dtypes."""
+    """Check the dtypes of operands: their classes, and that they are the same.
+
+    Args:
+      name: the name of the primitive, for the error.
+      avals: the types of the operands.
+      kinds: accepted classes: ``float``, ``complex``, ``integer``, ``signed``, ``bool``,
+        ``inexact``, ``number``.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      TypeError: for operands of other dtype classes, or of different dtypes.
+
+    Abstract rules call it.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.elementwise import check_dtypes
+    >>> check_dtypes("scale", [typeof(1.0), typeof(2.0)], ["inexact"])
+    """
     for i, a in enumerate(avals):
         check_kind(name, a.dtype, kinds, i if len(avals) > 1 else None)
     same_dtypes(name, avals)
@@ -81,7 +100,24 @@ _PROMOTING: Final = {
 
 
 def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
-    """Raise TypeError for operands of different dtypes."""
+    """Check that operands have the same dtype.
+
+    Args:
+      name: the name of the primitive, for the error.
+      avals: the types of the operands, at least one.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      TypeError: for operands of different dtypes.
+
+    :func:`check_dtypes` also checks the class of the dtype.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.elementwise import same_dtypes
+    >>> same_dtypes("scale", [typeof(1.0), typeof(2.0)])
+    """
     first = avals[0].dtype
     if any(a.dtype != first for a in avals):
         similar = _PROMOTING.get(name)
@@ -98,7 +134,23 @@ def same_dtypes(name: str, avals: Sequence[ShapedArray]) -> None:
 def joint_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
     """The broadcast shape of elementwise operands.
 
-    Scalars broadcast to any shape. Other operands have the same rank; axes of size 1 are broadcast.
+    Scalars broadcast to any shape. Other operands have the same rank; axes of size 1 are
+    broadcast.
+
+    Args:
+      name: the name of the primitive, for the error.
+      avals: the types of the operands, at least one.
+
+    Returns:
+      A tuple of sizes.
+
+    Raises:
+      TypeError: if ranks or sizes are incompatible.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.elementwise import joint_shape
+    >>> joint_shape("scale", [typeof(np.zeros((2, 1))), typeof(np.zeros((1, 3))), typeof(1.0)])
+    (2, 3)
     """
     first = avals[0].shape
     if all(a.shape == first for a in avals):
@@ -139,9 +191,23 @@ def elementwise(
     """Define the type, lowering and batching of an elementwise primitive.
 
     Args:
+      prim: the primitive.
       emit: ``(ctx, *values, **params) -> value`` on operands of one shape.
-      kinds: accepted dtype classes, see ``_KINDS``.
+      kinds: accepted dtype classes, see :func:`check_dtypes`.
       out_dtype: function from the operands' dtype to the result's; the same dtype by default.
+
+    Returns:
+      ``None``.
+
+    Derivatives are defined by :func:`derivatives`, samples by :func:`elementwise_samples`.
+
+    >>> from primax_core.extend import Primitive
+    >>> from primax_core.extend.elementwise import elementwise
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_sum_p = Primitive("acme_sum")
+    >>> elementwise(acme_sum_p, lambda ctx, x, y: hlo.add(x, y), ["float"])
+    >>> acme_sum_p.bind(np.ones((2, 1), np.float32), 1.0).tolist()
+    [[2.0], [2.0]]
     """
 
     @prim.rule(abstract)
@@ -155,7 +221,24 @@ def elementwise(
 
 
 def elementwise_lowering(prim: Primitive, emit: Callable) -> None:
-    """Define the lowering of an elementwise primitive from a function of operands of one shape."""
+    """Define the lowering of an elementwise primitive.
+
+    Args:
+      prim: the primitive.
+      emit: ``(ctx, *values, **params) -> value`` on operands of one shape: the function need not
+        broadcast.
+
+    Returns:
+      ``None``.
+
+    It is a part of :func:`elementwise`, for primitives with an abstract rule of their own.
+
+    >>> from primax_core.extend import Primitive, lower
+    >>> from primax_core.extend.elementwise import elementwise_lowering
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_negative_p = Primitive("acme_negative")
+    >>> elementwise_lowering(acme_negative_p, lambda ctx, x: hlo.negate(x))
+    """
 
     @prim.rule(lower)
     def _lower(ctx, *values, **params):
@@ -165,7 +248,25 @@ def elementwise_lowering(prim: Primitive, emit: Callable) -> None:
 def unary(
     name: str, kinds: Sequence[str], emit: Callable, out_dtype: Callable | None = None
 ) -> Primitive:
-    """An elementwise primitive of one operand; ``emit`` is ``(ctx, value, **params) -> value``."""
+    """An elementwise primitive of one operand.
+
+    Args:
+      name: the name of the primitive.
+      kinds: accepted dtype classes, see :func:`check_dtypes`.
+      emit: ``(ctx, value, **params) -> value``, the lowering.
+      out_dtype: function from the operand's dtype to the result's; the same dtype by default.
+
+    Returns:
+      A primitive with rules for its type, lowering and batching.
+
+    Its home is the module of the caller. Derivatives are defined by :func:`derivatives`.
+
+    >>> from primax_core.extend.elementwise import unary
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_floor_p = unary("acme_floor", ["float"], lambda ctx, x: hlo.floor(x))
+    >>> float(acme_floor_p.bind(1.5))
+    1.0
+    """
     prim = Primitive(name, home=calling_module(2))
     elementwise(prim, emit, kinds, out_dtype)
     return prim
@@ -174,7 +275,25 @@ def unary(
 def binary(
     name: str, kinds: Sequence[str], emit: Callable, out_dtype: Callable | None = None
 ) -> Primitive:
-    """An elementwise primitive of two operands; ``emit`` is ``(x, y) -> value``."""
+    """An elementwise primitive of two operands.
+
+    Args:
+      name: the name of the primitive.
+      kinds: accepted dtype classes, see :func:`check_dtypes`.
+      emit: ``(x, y) -> value``, the lowering, on values of one shape.
+      out_dtype: function from the operands' dtype to the result's; the same dtype by default.
+
+    Returns:
+      A primitive with rules for its type, lowering and batching.
+
+    Its home is the module of the caller. Derivatives are defined by :func:`derivatives`.
+
+    >>> from primax_core.extend.elementwise import binary
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_product_p = binary("acme_product", ["float"], lambda x, y: hlo.multiply(x, y))
+    >>> float(acme_product_p.bind(1.5, 2.0))
+    3.0
+    """
     prim = Primitive(name, home=calling_module(2))
     elementwise(prim, lambda ctx, x, y: emit(x, y), kinds, out_dtype)
     return prim
@@ -212,6 +331,19 @@ def elementwise_batching(prim: Primitive) -> None:
     """Define the batching of an elementwise primitive: align the mapped axes.
 
     Unbatched operands get an axis of size 1, which the primitive broadcasts.
+
+    Args:
+      prim: the primitive.
+
+    Returns:
+      ``None``.
+
+    It is a part of :func:`elementwise`, for primitives with an abstract rule of their own.
+
+    >>> from primax_core.extend import Primitive
+    >>> from primax_core.extend.elementwise import elementwise_batching
+    >>> acme_scale_p = Primitive("acme_scale")
+    >>> elementwise_batching(acme_scale_p)
     """
 
     @prim.rule(batch)
@@ -255,12 +387,25 @@ def elementwise_samples(
     high: float = 2.0,
     **params: Any,
 ) -> None:
-    """Samples of an elementwise primitive.
+    """Define the samples of an elementwise primitive, for the conformance kit.
+
+    Operands are scalars, arrays, empty arrays and pairs that broadcast.
 
     Args:
-      kinds: letters of the dtypes to try: ``f`` for floats, ``c`` complex, ``i`` integers,
-        ``u`` unsigned ones, ``b`` booleans.
-      low, high: bounds of floats and complex numbers.
+      prim: the primitive.
+      kinds: letters of the dtypes to try: ``f`` for floats, ``c`` complex, ``i`` integers, ``u``
+        unsigned ones, ``b`` booleans.
+      arity: the number of operands.
+      low: lower bound of floats and complex numbers.
+      high: their upper bound.
+      params: the parameters.
+
+    Returns:
+      ``None``.
+
+    >>> from primax_core.extend import Primitive
+    >>> from primax_core.extend.elementwise import elementwise_samples
+    >>> elementwise_samples(Primitive("acme_scale"), "fc", low=0.5)
     """
 
     @prim.rule(samples)
@@ -284,10 +429,26 @@ def elementwise_samples(
 
 
 def derivatives(prim: Primitive, *rules: Callable | None) -> None:
-    """Define the JVP rule from one function per operand.
+    """Define the JVP rule of an elementwise primitive from one function per operand.
 
-    Each function is ``(g, out, *operands, **params) -> tangent``, or ``None`` if the derivative is
-    zero.
+    Args:
+      prim: the primitive.
+      rules: for each operand ``(g, out, *operands, **params) -> tangent``, or ``None`` if the
+        derivative is zero. ``g`` is the tangent of the operand; the rule is linear in it.
+
+    Returns:
+      ``None``.
+
+    Reverse mode transposes the rules. Broadcast operands and symbolic zeros are treated by the
+    decorator's code, not by the functions.
+
+    >>> from primax_core import grad, lax
+    >>> from primax_core.extend.elementwise import derivatives, unary
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_sine_p = unary("acme_sine", ["float"], lambda ctx, x: hlo.sine(x))
+    >>> derivatives(acme_sine_p, lambda g, out, x: lax.mul(g, lax.cos(x)))
+    >>> float(grad(acme_sine_p.bind)(0.0))
+    1.0
     """
 
     @prim.rule(jvp)
@@ -302,7 +463,24 @@ def derivatives(prim: Primitive, *rules: Callable | None) -> None:
 
 
 def no_derivative(prim: Primitive) -> None:
-    """Define a JVP rule with zero tangents."""
+    """Define a JVP rule with zero tangents.
+
+    Args:
+      prim: the primitive.
+
+    Returns:
+      ``None``.
+
+    For piecewise constant functions, such as roundings, and functions with integer results.
+
+    >>> from primax_core import grad
+    >>> from primax_core.extend.elementwise import no_derivative, unary
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_ceil_p = unary("acme_ceil", ["float"], lambda ctx, x: hlo.ceil(x))
+    >>> no_derivative(acme_ceil_p)
+    >>> float(grad(acme_ceil_p.bind)(0.5))
+    0.0
+    """
 
     @prim.rule(jvp)
     def _jvp(primals, tangents, **params):
@@ -316,7 +494,22 @@ def linear(prim: Primitive, transpose_rule: Callable) -> None:
     """Define the JVP and transpose rules of a primitive that is linear in its first operand.
 
     Args:
-      transpose_rule: ``(ct, aval, *others, **params) -> cotangent of the operand``.
+      prim: the primitive.
+      transpose_rule: ``(ct, aval, *others, **params) -> cotangent of the operand``; ``aval`` is
+        the type of the operand.
+
+    Returns:
+      ``None``.
+
+    The tangent is the primitive itself, applied to the tangent of the operand.
+
+    >>> from primax_core import grad, lax
+    >>> from primax_core.extend.elementwise import linear, unary
+    >>> from primax_core.extend.lowering import hlo
+    >>> acme_negate_p = unary("acme_negate", ["float"], lambda ctx, x: hlo.negate(x))
+    >>> linear(acme_negate_p, lambda ct, aval: lax.neg(ct))
+    >>> float(grad(acme_negate_p.bind)(2.0))
+    -1.0
     """
 
     @prim.rule(jvp)
@@ -336,7 +529,22 @@ def linear(prim: Primitive, transpose_rule: Callable) -> None:
 
 
 def scalar_like(x: Any, value: Any) -> Literal:
-    """A scalar constant with the dtype and weak type of ``x``, a literal in a jaxpr."""
+    """A scalar constant with the dtype and weak type of an operand.
+
+    Args:
+      x: an array or a number.
+      value: a Python number.
+
+    Returns:
+      A literal, an operand of primitives: it becomes part of the jaxpr, not a constant.
+
+    Rules use it for factors: ``mul(g, scalar_like(x, 2))``.
+
+    >>> from primax_core import lax
+    >>> from primax_core.extend.elementwise import scalar_like
+    >>> lax.mul(np.ones(2, np.float32), scalar_like(np.ones(2, np.float32), 2)).tolist()
+    [2.0, 2.0]
+    """
     aval = typeof(x)
     return Literal(
         np.asarray(value).astype(aval.dtype)[()], ShapedArray((), aval.dtype, aval.weak_type)
@@ -357,20 +565,64 @@ def full_like(x: Any, value: Any) -> Any:
 
 
 def full_of(aval: ShapedArray, value: Any) -> Any:
-    """An array filled with one value, of type ``aval``."""
+    """An array filled with one value, of a given type.
+
+    Args:
+      aval: the type of the result.
+      value: a Python number.
+
+    Returns:
+      An array or a literal.
+
+    In a traced function it is a broadcast of a literal.
+
+    >>> from primax_core.extend import ShapedArray
+    >>> from primax_core.extend.elementwise import full_of
+    >>> full_of(ShapedArray((2,), np.dtype("float32")), 3).tolist()
+    [3.0, 3.0]
+    """
     scalar = ShapedArray((), aval.dtype, aval.weak_type)
     fill = Literal(np.asarray(value).astype(aval.dtype)[()], scalar)
     return broadcast_in_dim(fill, aval.shape, ()) if aval.shape else fill
 
 
 def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """A scalar, or an array with axes of size 1, broadcast to a shape."""
+    """A scalar, or an array with axes of size 1, broadcast to a shape.
+
+    Args:
+      x: an operand of an elementwise primitive.
+      shape: the shape of the result.
+
+    Returns:
+      An array; ``x`` itself if it has the shape.
+
+    Rules need it where a tangent of a broadcast operand becomes one of the result.
+
+    >>> from primax_core.extend.elementwise import to_shape
+    >>> to_shape(np.ones((2, 1), np.float32), (2, 3)).shape
+    (2, 3)
+    """
     current = typeof(x).shape
     return x if current == shape else broadcast_in_dim(x, shape, tuple(range(len(current))))
 
 
 def sum_to(ct: Any, aval: ShapedArray) -> Any:
-    """Transpose of :func:`to_shape`: the cotangent of an operand that was broadcast."""
+    """The cotangent of an operand that was broadcast, the transpose of :func:`to_shape`.
+
+    Args:
+      ct: a cotangent of the result.
+      aval: the type of the operand.
+
+    Returns:
+      An array of the operand's shape: the sum over axes that were broadcast.
+
+    Transpose rules of elementwise primitives use it.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.elementwise import sum_to
+    >>> sum_to(np.ones((2, 3), np.float32), typeof(np.ones((2, 1)))).tolist()
+    [[3.0], [3.0]]
+    """
     shape = typeof(ct).shape
     if shape == aval.shape:
         return ct

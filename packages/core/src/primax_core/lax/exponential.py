@@ -79,13 +79,27 @@ logistic_p: Final = accurate("logistic", _INEXACT, _emit_logistic)
 
 @fast_path(exp_p, accuracy=None)
 def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Exponentials of elements.
+    """Exponential ``e^x`` of each element.
 
     Args:
-      accuracy: an :class:`AccuracyMode` or a :class:`Tolerance`, for platforms with several
-        implementations.
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
 
-    >>> float(exp(0.0))
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is the result itself. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> print(np.asarray(exp(x)).round(4))
+    [1.     2.7183 0.3679]
+    >>> from primax_core.lax import Tolerance
+    >>> float(exp(0.0, accuracy=Tolerance(rtol=1e-5)))
     1.0
     """
     check_accuracy(accuracy)
@@ -94,42 +108,170 @@ def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 @fast_path(exp2_p, accuracy=None)
 def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Powers of 2; ``accuracy`` as for :func:`exp`."""
+    """Power ``2^x`` of each element.
+
+    In ``float32`` and ``float64`` integer powers that are in range are exact.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``log(2) 2^x``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 3.0, -1.0], np.float32)
+    >>> print(np.asarray(exp2(x)).round(4))
+    [1.  8.  0.5]
+    """
     check_accuracy(accuracy)
     return exp2_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(expm1_p, accuracy=None)
 def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """``exp(x) - 1``, accurate near 0; ``accuracy`` as for :func:`exp`."""
+    """``exp(x) - 1`` of each element, accurate near 0.
+
+    The result has full relative accuracy where ``exp(x)`` rounds to 1. :func:`log1p` is the
+    inverse.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``exp(x)``. Under ``vmap`` the batch is one operand.
+
+    >>> float(expm1(np.float32(1e-10))) == np.float32(1e-10)
+    np.True_
+    >>> float(exp(np.float32(1e-10))) - 1
+    0.0
+    """
     check_accuracy(accuracy)
     return expm1_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(log_p, accuracy=None)
 def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Natural logarithms; NaN for negative floats; ``accuracy`` as for :func:`exp`."""
+    """Natural logarithm of each element.
+
+    0 gives ``-inf``, and negative floats give NaN. Complex numbers give the principal value.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 / x``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1.0, np.e, 0.0, -1.0], np.float32)
+    >>> print(np.asarray(log(x)).round(4))
+    [  0.   1. -inf  nan]
+    """
     check_accuracy(accuracy)
     return log_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(log2_p, accuracy=None)
 def log2(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Logarithms to base 2; ``accuracy`` as for :func:`exp`."""
+    """Logarithm to base 2 of each element.
+
+    0 gives ``-inf``, and negative floats give NaN.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 / (x log(2))``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1.0, 8.0, 0.25], np.float32)
+    >>> print(np.asarray(log2(x)).round(4))
+    [ 0.  3. -2.]
+    """
     check_accuracy(accuracy)
     return log2_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(log1p_p, accuracy=None)
 def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """``log(1 + x)``, accurate near 0; ``accuracy`` as for :func:`exp`."""
+    """``log(1 + x)`` of each element, accurate near 0.
+
+    The result has full relative accuracy where ``1 + x`` rounds to 1. -1 gives ``-inf``, and
+    floats below -1 give NaN.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 / (1 + x)``. Under ``vmap`` the batch is one operand.
+
+    >>> float(log1p(np.float32(1e-10))) == np.float32(1e-10)
+    np.True_
+    >>> float(log(np.float32(1) + np.float32(1e-10)))
+    0.0
+    """
     check_accuracy(accuracy)
     return log1p_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(logistic_p, accuracy=None)
 def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """``1 / (1 + exp(-x))``; ``accuracy`` as for :func:`exp`."""
+    """The logistic function ``1 / (1 + exp(-x))`` of each element.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``y (1 - y)`` for the result ``y``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> print(np.asarray(logistic(x)).round(4))
+    [0.5    0.7311 0.2689]
+    """
     check_accuracy(accuracy)
     return logistic_p.bind(x, accuracy=accuracy)
 
@@ -151,21 +293,83 @@ cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
 
 @fast_path(sqrt_p, accuracy=None)
 def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Square roots; NaN for negative floats; ``accuracy`` as for :func:`exp`."""
+    """Square root of each element.
+
+    Negative floats give NaN. Complex numbers give the principal value.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 / (2 sqrt(x))``, infinite at 0. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 4.0, -1.0], np.float32)
+    >>> sqrt(x).tolist()
+    [0.0, 2.0, nan]
+    """
     check_accuracy(accuracy)
     return sqrt_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(rsqrt_p, accuracy=None)
 def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """``1 / sqrt(x)``; ``accuracy`` as for :func:`exp`."""
+    """Reciprocal square root ``1 / sqrt(x)`` of each element.
+
+    0 gives infinity, and negative floats give NaN.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``-1 / (2 x sqrt(x))``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1.0, 4.0, 0.0], np.float32)
+    >>> print(np.asarray(rsqrt(x)).round(4))
+    [1.  0.5 inf]
+    """
     check_accuracy(accuracy)
     return rsqrt_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(cbrt_p, accuracy=None)
 def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Real cube roots of floats; ``accuracy`` as for :func:`exp`."""
+    """Real cube root of each element, with the sign of the element.
+
+    Args:
+      x: an array or a number of floating dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` does not have a floating dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 / (3 cbrt(x)²)``, infinite at 0. Under ``vmap`` the batch is one
+    operand.
+
+    >>> x = np.array([0.0, 8.0, -27.0], np.float32)
+    >>> print(np.asarray(cbrt(x)).round(4))
+    [ 0.  2. -3.]
+    """
     check_accuracy(accuracy)
     return cbrt_p.bind(x, accuracy=accuracy)
 
@@ -183,16 +387,31 @@ pow_p: Final = Primitive("pow")
 
 @fast_path(pow_p)
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elements of ``x`` raised to the powers in ``y``; shapes as for :func:`add`.
+    """Elements of ``x`` raised to the powers in ``y``.
 
-    ``x`` is of inexact dtype; ``y`` has the dtype of ``x`` or an integer dtype. For powers that are
-    Python integers see :func:`integer_pow`.
+    For powers that are Python integers see :func:`integer_pow`. Negative floats to a power that
+    is not an integer give NaN.
+
+    Args:
+      x: the bases, an array or a number of floating or complex dtype.
+      y: the powers, of the dtype of ``x`` or of an integer dtype, with a shape as for
+        :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the dtype of ``x``.
+
+    Raises:
+      TypeError: if the bases are integers, the dtypes differ otherwise, or the shapes are
+        incompatible.
 
     The derivative with respect to ``x`` is ``y x^(y-1)``, and 0 where ``y`` is an integer 0. The
-    derivative with respect to ``y`` is ``log(x) x^y``, with 0 in place of ``log(0)``.
+    derivative with respect to ``y`` is ``log(x) x^y``, with 0 in place of ``log(0)``; integer
+    powers have none. Under ``vmap`` the batch is one operand.
 
     >>> pow(np.array([2.0, 3.0], np.float32), np.array([3, 2], np.int32)).tolist()
     [8.0, 9.0]
+    >>> float(pow(4.0, 0.5))
+    2.0
     """
     return pow_p.bind(x, y)
 

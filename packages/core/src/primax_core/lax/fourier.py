@@ -34,7 +34,17 @@ fft_p: Final = Primitive("fft")
 
 
 class FftType(enum.IntEnum):
-    """Kinds of discrete Fourier transforms."""
+    """Kinds of discrete Fourier transforms.
+
+    ``FFT`` and ``IFFT`` transform complex numbers, forward and inverse. ``RFFT`` transforms real
+    numbers and returns the nonnegative frequencies; ``IRFFT`` is its inverse. It is the argument
+    ``fft_type`` of :func:`fft`, which accepts the names too.
+
+    >>> from primax_core import lax
+    >>> x = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
+    >>> lax.fft(x, FftType.RFFT, (4,)).tolist()
+    [(1+0j), (1+0j), (1+0j)]
+    """
 
     FFT = 0
     IFFT = 1

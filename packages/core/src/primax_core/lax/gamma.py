@@ -80,10 +80,24 @@ lgamma_p: Final = computed_in_float64("lgamma", _log_gamma, 1, lambda x: digamma
 
 @fast_path(lgamma_p)
 def lgamma(x: ArrayLike) -> Array:
-    """Logarithm of the absolute value of the gamma function; infinite at its poles.
+    """Logarithm of the absolute value of the gamma function, of each element.
 
-    >>> round(float(lgamma(4.0)), 6)  # log(3!)
-    1.791759
+    It is infinite at the poles 0, -1, -2, ...
+
+    Args:
+      x: an array or a number of floating dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` does not have a floating dtype, or is not an array or a number.
+
+    The derivative is :func:`digamma`. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1.0, 4.0, 0.5, 0.0], np.float32)
+    >>> print(np.asarray(lgamma(x)).round(4))
+    [0.     1.7918 0.5724    inf]
     """
     return lgamma_p.bind(x)
 
@@ -120,10 +134,24 @@ digamma_p: Final = computed_in_float64(
 
 @fast_path(digamma_p)
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of :func:`lgamma`; NaN at the negative poles, ``-inf`` at 0.
+    """Derivative of :func:`lgamma`, of each element.
 
-    >>> round(float(digamma(1.0)), 6)  # minus Euler's constant
-    -0.577216
+    It is NaN at the negative poles and ``-inf`` at 0.
+
+    Args:
+      x: an array or a number of floating dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` does not have a floating dtype, or is not an array or a number.
+
+    The derivative is ``polygamma(1, x)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1.0, 2.0, 0.0, -1.0], np.float32)
+    >>> print(np.asarray(digamma(x)).round(4))
+    [-0.5772  0.4228    -inf     nan]
     """
     return digamma_p.bind(x)
 
@@ -191,12 +219,26 @@ zeta_p: Final = computed_in_float64("zeta", _zeta, 2, None, _by_q)
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz's zeta function, the sum of ``(q + k)^-x`` over ``k >= 0``.
 
+    With ``q = 1`` it is Riemann's zeta function.
+
     Args:
       x: floats. The result is infinite for ``x = 1`` and NaN for ``x < 1``.
-      q: floats. For negative ``q`` the result is NaN unless ``x`` is an integer.
+      q: floats of the dtype of ``x``, with a shape as for :func:`add`. For negative ``q`` the
+        result is NaN unless ``x`` is an integer.
 
-    >>> round(float(zeta(2.0, 1.0)), 6)  # π²/6
-    1.644934
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not floating, or the shapes are incompatible.
+
+    The derivative with respect to ``q`` is ``-x zeta(x + 1, q)``. Under ``vmap`` the batch is one
+    operand.
+
+    >>> round(float(zeta(2.0, 1.0)), 5)  # π²/6
+    1.64493
+    >>> round(float(zeta(4.0, 2.0)), 5)
+    0.08232
     """
     return zeta_p.bind(x, q)
 
@@ -235,17 +277,27 @@ polygamma_p: Final = computed_in_float64(
 
 @fast_path(polygamma_p)
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Derivatives of :func:`digamma`.
+    """The ``m``-th derivative of :func:`digamma`, of each element.
 
     Args:
-      m: the order of the derivative: floats with nonnegative integer values; NaN for other values.
-      x: floats.
+      m: the order of the derivative: floats with nonnegative integer values; NaN for other
+        values.
+      x: floats of the dtype of ``m``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
 
     Raises:
+      TypeError: if the dtypes differ or are not floating, or the shapes are incompatible.
       ValueError: if it is differentiated with respect to ``m``.
 
-    >>> round(float(polygamma(1.0, 1.0)), 6)  # π²/6
-    1.644934
+    The derivative with respect to ``x`` is ``polygamma(m + 1, x)``. Under ``vmap`` the batch is
+    one operand.
+
+    >>> round(float(polygamma(1.0, 1.0)), 5)  # π²/6
+    1.64493
+    >>> round(float(polygamma(2.0, 1.0)), 5)
+    -2.40411
     """
     return polygamma_p.bind(m, x)
 

@@ -64,6 +64,10 @@ def gather(
       fill_value: value of windows out of bounds in mode ``fill``; by default NaN, the smallest
         signed integer, the largest unsigned integer, or True.
 
+    Returns:
+      An array of the operand's dtype, with the axes of the indices and of the windows in the
+      order of ``dimension_numbers``.
+
     Raises:
       TypeError: if shapes and dimension numbers are incompatible.
       ValueError: if the indices are not integers or the mode is unknown.
@@ -307,6 +311,7 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     Indices are taken modulo the size of the axis, so negative indices count from the end.
 
     Args:
+      src: the array.
       idxs: integer vectors of one length ``n``, one for each axis in ``axes``.
       axes: distinct nonnegative axes.
 

@@ -58,11 +58,25 @@ def _copy_samples():
 def stage(x: ArrayLike, /) -> Array:
     """Lift a value to the current trace, or convert it to an array without a trace.
 
-    Numbers and NumPy arrays become constants of the jaxpr under construction, so that operations on
-    them are traced too.
+    Numbers and NumPy arrays become constants of the jaxpr under construction, so that operations
+    on them are traced too.
 
-    >>> type(stage(1.0)).__name__
-    'ArrayImpl'
+    Args:
+      x: an array or a number.
+
+    Returns:
+      A tracer in a traced function, otherwise an array with the value of ``x``.
+
+    Raises:
+      TypeError: if ``x`` is not an array or a number.
+
+    The function is the identity in all transformations.
+
+    >>> float(stage(1.0))
+    1.0
+    >>> from primax_core import make_jaxpr
+    >>> make_jaxpr(lambda: stage(1.0) * 2.0)()
+    { lambda ;. let a:f32[] = mul 1.0:f32[] 2.0:f32[] in (a,) }
     """
     typeof(x)
     return stage_p.bind(x)
@@ -117,9 +131,27 @@ _SINK: Final = frozenset({SinkEffect()})
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Protect the computation of values from dead-code elimination in the jaxpr.
 
+    Equations whose results are not used are removed. The call is a use of the values, for
+    measurements and for checks of intermediate values.
+
     Args:
       val: a pytree of arrays.
-      prevent_mlir_dce: protect it in the compiled executable too.
+      prevent_mlir_dce: protect the computation in the compiled executable too.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      TypeError: if a leaf is not an array.
+
+    It has no derivative, and no effect outside of traced functions.
+
+    >>> from primax_core import jit, lax
+    >>> def f(x):
+    ...     dce_sink(lax.sin(x))
+    ...     return x
+    >>> "sine" in jit(f).lower(1.0).as_text()
+    True
     """
     dce_sink_p.bind(*pytree.tree_leaves(val), prevent_mlir_dce=bool(prevent_mlir_dce))
 

@@ -266,14 +266,29 @@ regularized_incomplete_beta_p: Final = computed_in_float64(
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function.
 
-    ``∫ t^(a-1) (1 - t)^(b-1)`` from 0 to ``x``, divided by the integral from 0 to 1.
+    ``∫ t^(a-1) (1 - t)^(b-1)`` from 0 to ``x``, divided by the integral from 0 to 1: the
+    probability that a beta variable with parameters ``a`` and ``b`` is at most ``x``.
 
     Args:
-      a, b: nonnegative floats; shapes as for :func:`add`.
-      x: floats in [0, 1]. The result is NaN for other values.
+      a: nonnegative floats, the first parameter.
+      b: nonnegative floats of the dtype of ``a``, the second parameter.
+      x: floats in [0, 1]. Shapes are as for :func:`add`. The result is NaN for other values.
 
+    Returns:
+      An array of the joint shape and of the operands' dtype, with values in [0, 1].
+
+    Raises:
+      TypeError: if the dtypes differ or are not floating, or the shapes are incompatible.
+
+    It is differentiable with respect to all three operands. Under ``vmap`` the batch is one
+    operand.
+
+    >>> import numpy as np
     >>> round(float(betainc(2.0, 1.0, 0.5)), 6)
     0.25
+    >>> x = np.array([0.0, 0.5, 1.0], np.float32)
+    >>> print(np.asarray(betainc(2.0, 3.0, x)).round(4))
+    [0.     0.6875 1.    ]
     """
     return regularized_incomplete_beta_p.bind(a, b, x)
 

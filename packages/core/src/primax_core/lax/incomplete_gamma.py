@@ -292,13 +292,30 @@ random_gamma_grad_p: Final = computed_in_float64(
 
 @fast_path(igamma_p)
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function, ``∫ t^(a-1) exp(-t) / Γ(a)`` from 0 to x.
+    """The regularized lower incomplete gamma function.
+
+    ``∫ t^(a-1) exp(-t) dt / Γ(a)`` from 0 to ``x``: the probability that a gamma variable with
+    parameter ``a`` is at most ``x``.
 
     Args:
-      a, x: nonnegative floats; shapes as for :func:`add`. The result is NaN for other values.
+      a: nonnegative floats. The result is NaN for other values.
+      x: nonnegative floats of the dtype of ``a``, with a shape as for :func:`add`.
 
+    Returns:
+      An array of the joint shape and of the operands' dtype, with values in [0, 1].
+
+    Raises:
+      TypeError: if the dtypes differ or are not floating, or the shapes are incompatible.
+
+    The derivative with respect to ``a`` is :func:`igamma_grad_a`, with respect to ``x`` ``x^(a-1)
+    exp(-x) / Γ(a)``. Under ``vmap`` the batch is one operand.
+
+    >>> import numpy as np
     >>> round(float(igamma(1.0, 1.0)), 6)  # 1 - 1/e
     0.632121
+    >>> x = np.array([0.0, 1.0, 5.0], np.float32)
+    >>> print(np.asarray(igamma(2.0, x)).round(4))
+    [0.     0.2642 0.9596]
     """
     return igamma_p.bind(a, x)
 
@@ -307,6 +324,21 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, ``1 - igamma(a, x)`` without cancellation.
 
+    Args:
+      a: nonnegative floats. The result is NaN for other values.
+      x: nonnegative floats of the dtype of ``a``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, with values in [0, 1].
+
+    Raises:
+      TypeError: if the dtypes differ or are not floating, or the shapes are incompatible.
+
+    The derivatives are those of :func:`igamma` with the sign changed. Under ``vmap`` the batch is
+    one operand.
+
+    >>> round(float(igammac(1.0, 1.0)), 6)  # 1/e
+    0.367879
     >>> round(float(igammac(1.0, 50.0)) * 1e22, 4)  # exp(-50)
     1.9287
     """
@@ -317,8 +349,24 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of :func:`igamma` with respect to ``a``.
 
-    >>> round(float(igamma_grad_a(1.0, 1.0)), 6)
+    Args:
+      a: nonnegative floats. The result is NaN for other values.
+      x: nonnegative floats of the dtype of ``a``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype.
+
+    Raises:
+      TypeError: if the dtypes differ or are not floating, or the shapes are incompatible.
+
+    Under ``vmap`` the batch is one operand.
+
+    >>> import numpy as np
+    >>> round(float(igamma_grad_a(1.0, 1.0)), 5)
     -0.43173
+    >>> x = np.array([0.0, 1.0, 5.0], np.float32)
+    >>> print(np.asarray(igamma_grad_a(2.0, x)).round(4))
+    [ 0.     -0.2762 -0.0559]
     """
     return igamma_grad_a_p.bind(a, x)
 
@@ -328,14 +376,26 @@ def random_gamma_grad(*args: ArrayLike) -> Array:
 
     ``random_gamma_grad(a, sample)`` is the derivative of a sample with respect to ``a`` for a
     constant value of the distribution function (M. Figurnov, S. Mohamed and A. Mnih, "Implicit
-    reparameterization gradients", 2018). It has the dtype of ``a``.
+    reparameterization gradients", 2018).
 
     Args:
-      a: positive floats, the parameter.
-      sample: nonnegative floats.
+      args: ``a``, positive floats, the parameter; and ``sample``, nonnegative floats, with a
+        shape as for :func:`add`.
 
+    Returns:
+      An array of the joint shape and of the dtype of ``a``.
+
+    Raises:
+      TypeError: if the number of operands is not 2, or ``a`` is not floating.
+
+    Under ``vmap`` the batch is one operand.
+
+    >>> import numpy as np
     >>> round(float(random_gamma_grad(1.0, 1.0)), 5)
     1.17356
+    >>> a = np.array([0.5, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(random_gamma_grad(a, a)).round(4))
+    [1.3374 1.1736 1.0862]
     """
     if len(args) != 2:
         raise TypeError(f"random_gamma_grad takes 2 arguments, a and the sample, got {len(args)}")

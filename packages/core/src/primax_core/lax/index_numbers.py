@@ -17,6 +17,18 @@ class GatherScatterMode(enum.Enum):
     drops the updates of a scatter. ``PROMISE_IN_BOUNDS`` promises that there are none; otherwise
     the result is unspecified. ``ONE_HOT`` gathers by a product with one-hot rows, so that such
     windows are zero.
+
+    Functions accept the names ``"clip"``, ``"fill"``, ``"drop"``, ``"promise_in_bounds"`` and
+    ``"one_hot"`` too.
+
+    >>> import numpy as np
+    >>> from primax_core import lax
+    >>> numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+    >>> x, starts = np.array([1.0, 2.0, 3.0], np.float32), np.array([[1], [7]])
+    >>> lax.gather(x, starts, numbers, (1,), mode=GatherScatterMode.CLIP).tolist()
+    [2.0, 3.0]
+    >>> lax.gather(x, starts, numbers, (1,), mode="fill", fill_value=-1.0).tolist()
+    [2.0, -1.0]
     """
 
     CLIP = 1

@@ -27,12 +27,21 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       x: a pytree of arrays.
       layouts: a ``Layout``, or a pytree prefix of ``x`` with layouts.
 
-    The same constraint applies to tangents and cotangents. Under ``vmap`` the mapped axis is the
-    slowest-varying one.
+    Returns:
+      The pytree with the values of ``x``.
 
     Raises:
       ValueError: if a layout is not a permutation of the axes of its array.
       TypeError: if a leaf of ``layouts`` is not a ``Layout``.
+
+    The same constraint applies to tangents and cotangents. Under ``vmap`` the mapped axis is the
+    slowest-varying one.
+
+    >>> import numpy as np
+    >>> from primax_core.layout import Layout
+    >>> x = with_layout_constraint(np.ones((2, 3)), Layout((1, 0)))
+    >>> x.format.layout.major_to_minor
+    (1, 0)
     """
     leaves, tree = pytree.tree_flatten(x)
     leaf_layouts = pytree.broadcast_prefix(layouts, x, is_leaf=lambda v: v is None)

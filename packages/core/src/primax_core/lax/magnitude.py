@@ -57,13 +57,53 @@ imag_p: Final = unary("imag", ("complex",), lambda ctx, x: hlo.imag(x), _part_of
 
 @fast_path(real_p)
 def real(x: ArrayLike) -> Array:
-    """Real parts of complex elements."""
+    """Real part of each element of a complex array.
+
+    Args:
+      x: an array or a number of complex dtype.
+
+    Returns:
+      An array of the shape of ``x``: ``float32`` for ``complex64``, ``float64`` for
+      ``complex128``.
+
+    Raises:
+      TypeError: if ``x`` does not have a complex dtype.
+
+    The function is linear over the reals: the cotangent becomes the real part of a complex
+    number. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1 + 2j, 3 - 4j], np.complex64)
+    >>> real(x).tolist()
+    [1.0, 3.0]
+    >>> real(x).dtype.name
+    'float32'
+    """
     return real_p.bind(x)
 
 
 @fast_path(imag_p)
 def imag(x: ArrayLike) -> Array:
-    """Imaginary parts of complex elements."""
+    """Imaginary part of each element of a complex array.
+
+    Args:
+      x: an array or a number of complex dtype.
+
+    Returns:
+      An array of the shape of ``x``: ``float32`` for ``complex64``, ``float64`` for
+      ``complex128``.
+
+    Raises:
+      TypeError: if ``x`` does not have a complex dtype.
+
+    The function is linear over the reals: the cotangent becomes the imaginary part of a complex
+    number, with its sign changed. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([1 + 2j, 3 - 4j], np.complex64)
+    >>> imag(x).tolist()
+    [2.0, -4.0]
+    >>> imag(x).dtype.name
+    'float32'
+    """
     return imag_p.bind(x)
 
 
@@ -72,10 +112,25 @@ complex_p: Final = Primitive("complex")
 
 @fast_path(complex_p)
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
-    """Complex numbers from their real and imaginary parts, both ``float32`` or both ``float64``.
+    """Complex numbers from their real and imaginary parts.
+
+    Args:
+      x: the real parts, an array or a number of dtype ``float32`` or ``float64``.
+      y: the imaginary parts, of the dtype of ``x``, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape, of dtype ``complex64`` or ``complex128``.
+
+    Raises:
+      TypeError: if the dtypes differ or are narrower than 32 bits, or the shapes are
+        incompatible.
+
+    The function is linear in both operands. Under ``vmap`` the batch is one operand.
 
     >>> complex(np.float32(1), np.float32(2)).item()
     (1+2j)
+    >>> complex(np.ones((2, 3), np.float32), 0.0).dtype.name
+    'complex64'
     """
     return complex_p.bind(x, y)
 
@@ -127,7 +182,27 @@ conj_p: Final = Primitive("conj")
 
 
 def conj(x: ArrayLike) -> Array:
-    """Complex conjugates of elements; floats are converted to complex numbers."""
+    """Complex conjugate of each element.
+
+    Floats are converted to complex numbers, so that the result always has a complex dtype.
+
+    Args:
+      x: an array or a number of dtype ``float32``, ``float64`` or a complex dtype.
+
+    Returns:
+      An array of the shape of ``x``, of the complex dtype of its precision.
+
+    Raises:
+      TypeError: if ``x`` has another dtype, or is not an array or a number.
+
+    The function is linear over the reals; a cotangent is conjugated too. Under ``vmap`` the batch
+    is one operand.
+
+    >>> conj(np.array([1 + 2j, 3 - 4j], np.complex64)).tolist()
+    [(1-2j), (3+4j)]
+    >>> conj(np.float32(1)).item()
+    (1+0j)
+    """
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
 
@@ -163,10 +238,27 @@ abs_p: Final = unary(
 
 @fast_path(abs_p)
 def abs(x: ArrayLike) -> Array:
-    """Absolute values of elements; floats for complex numbers.
+    """Absolute value of each element.
 
-    The smallest integer is returned unchanged. The derivative is 1 at 0 and -0, and 0 at the
-    complex zero.
+    The smallest signed integer is returned unchanged. The magnitudes of complex numbers are
+    computed without overflow.
+
+    Args:
+      x: an array or a number of signed integer, floating or complex dtype.
+
+    Returns:
+      An array of the shape of ``x``, of its dtype; of the dtype of its parts for complex numbers.
+
+    Raises:
+      TypeError: if ``x`` is boolean, or not an array or a number.
+
+    The derivative is the sign of the element: 1 at 0 and -0. For complex numbers it is ``conj(x)
+    / abs(x)``, and 0 at 0. Under ``vmap`` the batch is one operand.
+
+    >>> abs(np.array([-2, 0, 3])).tolist()
+    [2, 0, 3]
+    >>> abs(np.complex64(3 + 4j)).item()
+    5.0
     """
     return abs_p.bind(x)
 
@@ -195,9 +287,26 @@ sign_p: Final = Primitive("sign")
 
 @fast_path(sign_p)
 def sign(x: ArrayLike) -> Array:
-    """Sign of each element: -1, 0 or 1; ``x / abs(x)`` or 0 for complex numbers.
+    """Sign of each element: -1, 0 or 1.
 
-    -0.0 and NaN are returned unchanged. The derivative for real elements is zero.
+    -0.0 and NaN are returned unchanged. A complex number gives ``x / abs(x)``, and 0 gives 0.
+
+    Args:
+      x: an array or a number of integer, floating or complex dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` is boolean, or not an array or a number.
+
+    The derivative of real elements is 0; complex elements have the derivative of ``x / abs(x)``.
+    Under ``vmap`` the batch is one operand.
+
+    >>> sign(np.array([-2, 0, 3])).tolist()
+    [-1, 0, 1]
+    >>> sign(np.complex64(2j)).item()
+    1j
     """
     return sign_p.bind(x)
 

@@ -23,11 +23,23 @@ rev_p: Final = Primitive("rev")
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
     """The array with permuted axes: axis ``i`` of the result is axis ``permutation[i]``.
 
+    Args:
+      operand: the array.
+      permutation: a permutation of the axes ``0, ..., operand.ndim - 1``.
+
+    Returns:
+      An array of the operand's dtype. Compilers often choose a layout in which nothing is copied.
+
     Raises:
       TypeError: if ``permutation`` is not a permutation of the axes.
 
+    The function is linear; its transpose is the inverse permutation. Under ``vmap`` the mapped
+    axis is left out of the operation, which runs on the whole batch.
+
     >>> transpose(np.zeros((2, 3)), (1, 0)).shape
     (3, 2)
+    >>> transpose(np.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
     """
     order = int_tuple("transpose", "permutation", permutation)
     if isinstance(operand, Array) and order == tuple(range(operand.ndim)):
@@ -63,13 +75,25 @@ def _transpose_batch(axis, args, dims, *, permutation):
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """The array with its elements reversed along some axes.
+    """The array with its elements in reverse order along some axes.
+
+    Args:
+      operand: the array.
+      dimensions: nonnegative axes.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Raises:
-      TypeError: if an axis does not exist or appears twice.
+      TypeError: if an axis is negative, does not exist or appears twice.
+
+    The function is linear, and its own transpose. Under ``vmap`` the mapped axis is left out of
+    the operation, which runs on the whole batch.
 
     >>> rev(np.arange(3), (0,)).tolist()
     [2, 1, 0]
+    >>> rev(np.arange(4).reshape(2, 2), (0, 1)).tolist()
+    [[3, 2], [1, 0]]
     """
     return rev_p.bind(operand, dimensions=int_tuple("rev", "dimensions", dimensions))
 

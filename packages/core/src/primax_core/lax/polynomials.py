@@ -49,17 +49,26 @@ def polynomial(
     """``coeffs[0] + coeffs[1] x + coeffs[2] x² + ...`` of each element, by Horner's rule.
 
     Args:
-      x: numbers.
-      coeffs: a sequence of coefficients, or an array of them along the first axis. Each is a scalar
-        or has the shape of ``x``. They are converted to the dtype of ``x``.
+      x: an array or a number of integer, floating or complex dtype.
+      coeffs: a sequence of coefficients, or an array of them along the first axis. Each is a
+        scalar or has the shape of ``x``. They are converted to the dtype of ``x``.
       unroll: number of steps per iteration of the loop; ``True`` for all, ``False`` for one. By
         default short polynomials are evaluated without a loop.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     Raises:
       TypeError: if ``x`` is boolean, or the shapes are incompatible.
 
+    It is differentiable with respect to ``x`` and the coefficients, in both modes and to any
+    order. Under ``vmap`` the batch is one operand.
+
     >>> float(polynomial(2.0, [1.0, 0.0, 3.0]))
     13.0
+    >>> x = np.array([0.0, 1.0, 2.0], np.float32)
+    >>> polynomial(x, np.array([1.0, 2.0], np.float32)).tolist()
+    [1.0, 3.0, 5.0]
     """
     dtype = typeof(x).dtype
     if unroll is not None and not isinstance(unroll, (bool, int)):

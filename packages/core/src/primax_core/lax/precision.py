@@ -17,11 +17,22 @@ class Precision(enum.Enum):
     """Precision of ``float32`` products on an accelerator; a CPU always uses full precision.
 
     ``DEFAULT`` is the fastest mode, ``HIGH`` an intermediate one, ``HIGHEST`` full ``float32``.
-    The constructor accepts the lowercase names of the members and ``"float32"``,
-    ``"tensorfloat32"``, ``"bfloat16_3x"``, ``"bfloat16"`` and ``"fastest"``.
+    It is the argument ``precision`` of products and convolutions; a pair has one for each
+    operand. The option ``default_matmul_precision`` sets it where the argument is ``None``.
+
+    Args:
+      value: a member, or a text: the lowercase names of the members, ``"float32"``,
+        ``"tensorfloat32"``, ``"bfloat16_3x"``, ``"bfloat16"`` and ``"fastest"``.
+
+    Raises:
+      ValueError: for another text.
 
     >>> Precision("float32")
     Precision.HIGHEST
+    >>> from primax_core import lax
+    >>> x = np.ones((2, 2), np.float32)
+    >>> lax.dot(x, x, precision=Precision.HIGHEST).tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
     """
 
     DEFAULT = 0

@@ -26,7 +26,23 @@ Adjust = Callable[[Any, bool], DTypeAndWeakType]
 
 
 def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
-    """Adjustment that leaves the promoted dtype unchanged."""
+    """Adjustment of a promotion that leaves the promoted dtype unchanged.
+
+    It is the default argument of :func:`promoted`.
+
+    Args:
+      dtype: the dtype of the promotion.
+      weak_type: whether it is weak.
+
+    Returns:
+      The pair ``(dtype, weak_type)``.
+
+    Functions that are defined for all numbers use it, such as sums.
+
+    >>> from primax_core.extend.elementwise import any_number
+    >>> any_number(np.dtype("int8"), False)
+    (dtype('int8'), False)
+    """
     return dtype, weak_type
 
 
@@ -36,7 +52,24 @@ def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
 
 
 def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
-    """Adjustment from integers and booleans to floats: float64 for 64 bits, otherwise float32."""
+    """Adjustment of a promotion from integers and booleans to floats.
+
+    It is an argument of :func:`promoted`, for functions that are defined for inexact numbers.
+
+    Args:
+      dtype: the dtype of the promotion.
+      weak_type: whether it is weak.
+
+    Returns:
+      A pair: ``float64`` for 64-bit integers, ``float32`` for other integers and booleans, or the
+      dtype; and the weak type.
+
+    >>> from primax_core.extend.elementwise import inexact
+    >>> inexact(np.dtype("int8"), False)
+    (dtype('float32'), False)
+    >>> inexact(np.dtype("bfloat16"), False)
+    (dtype(bfloat16), False)
+    """
     if dtypes.issubdtype(dtype, np.inexact):
         return dtype, weak_type
     return (dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32), weak_type
@@ -45,7 +78,28 @@ def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
 def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[Any, Any]:
     """Convert two operands to the dtype to which they promote.
 
+    Args:
+      name: the name of the function, for errors.
+      x: an operand: an array, a tracer or a number.
+      y: an operand.
+      adjust: function of the promoted dtype and its weak type that returns those of the
+        operation, such as :func:`inexact`.
+
+    Returns:
+      The pair of operands.
+
+    Raises:
+      TypeError: if an operand is not an array or a number.
+      TypePromotionError: if the dtypes have no common dtype under the option
+        ``numpy_dtype_promotion``.
+
     Scalars are converted in Python and become literals of the jaxpr under construction.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.elementwise import promoted
+    >>> x, y = promoted("add", np.zeros(3, np.int8), 2.5)
+    >>> typeof(x), typeof(y)
+    (ShapedArray(float32[3], weak_type=True), ShapedArray(float32[], weak_type=True))
     """
     a, b = typeof(x), typeof(y)
     if a.dtype == b.dtype and a.weak_type == b.weak_type and isinstance(x, Array):
@@ -62,7 +116,25 @@ def _family(dtype: Any) -> Any:
 
 
 def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
-    """Convert an operand to a dtype and weak type."""
+    """Convert an operand to a dtype and weak type.
+
+    Args:
+      x: an array, a tracer or a number.
+      aval: its type.
+      dtype: the dtype of the result.
+      weak_type: whether the result is weakly typed.
+
+    Returns:
+      An operand; ``x`` itself if nothing changes. A scalar becomes a literal.
+
+    Shape and sharding do not change.
+
+    >>> from primax_core.extend import typeof
+    >>> from primax_core.extend.elementwise import cast
+    >>> x = np.zeros(3, np.int8)
+    >>> typeof(cast(x, typeof(x), np.dtype("float32"), False))
+    ShapedArray(float32[3])
+    """
     if type(x) is Literal:
         x = x.scalar
     elif isinstance(x, Array):
@@ -91,7 +163,26 @@ _literals: dict[Any, Literal] = caches.bounded_cache(1024)
 
 
 def same_rank(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Give two operands the same rank with leading axes of size 1; scalars are unchanged."""
+    """Give two operands the same rank with leading axes of size 1; scalars are unchanged.
+
+    Args:
+      name: the name of the function, for errors.
+      x: an array or a number.
+      y: an array or a number.
+
+    Returns:
+      The pair of operands.
+
+    Raises:
+      ValueError: under ``numpy_rank_promotion="raise"``, if the ranks of two arrays differ.
+
+    Elementwise primitives broadcast axes of size 1 and scalars, and nothing else.
+
+    >>> from primax_core.extend.elementwise import same_rank
+    >>> x, y = same_rank("add", np.zeros(3), np.zeros((2, 3)))
+    >>> x.shape, y.shape
+    ((1, 3), (2, 3))
+    """
     a, b = typeof(x).shape, typeof(y).shape
     if len(a) == len(b) or not a or not b:
         return x, y
@@ -127,7 +218,23 @@ def _report(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def is_operand(x: Any) -> bool:
-    """Return True if a value can be an operand: array, tracer, NumPy array or scalar, number."""
+    """Return True if a value can be an operand of primitives.
+
+    Args:
+      x: any value.
+
+    Returns:
+      A bool. It is True for arrays, tracers, NumPy arrays and scalars, and numbers; False for
+      lists and strings.
+
+    The dtype is not checked.
+
+    >>> from primax_core.extend.elementwise import is_operand
+    >>> is_operand(1.0), is_operand(np.zeros(3))
+    (True, True)
+    >>> is_operand([1, 2])
+    False
+    """
     return isinstance(x, _OPERANDS) or converts_itself(x)
 
 

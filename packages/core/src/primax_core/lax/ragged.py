@@ -88,6 +88,7 @@ def ragged_dot(
       precision, preferred_element_type: as for :func:`dot_general`.
       group_offset: ``integer[1]``: the group of ``rhs[0]``. There may then be more groups than
         matrices; the result is 0 for rows of groups without a matrix.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``.
 
     Returns:
       ``[m, n]``. The cost is one vector-matrix product per row, for any number of groups. The
@@ -121,12 +122,28 @@ def ragged_dot_general(
     - It is a batch axis: the product is that of :func:`dot_general`.
 
     Args:
+      lhs: the left operand.
+      rhs: the right operand, of the dtype of ``lhs``.
       group_sizes: ``integer[g]``, or with leading axes: the batch axes, and the axes with the role
         of the ragged axis that precede it.
       group_offset: as for :func:`ragged_dot`.
+      ragged_dot_dimension_numbers: a :class:`RaggedDotDimensionNumbers`: contracting and batch
+        axes, the ragged axis of ``lhs`` and the group axis of ``rhs``.
+      precision: a :class:`Precision`, a pair of them, or a name such as ``"highest"``.
+      preferred_element_type: dtype in which products are accumulated, and dtype of the result.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``.
+
+    Returns:
+      An array: batch axes, then free axes of ``lhs``, then those of ``rhs``; a leading group axis
+      if the ragged axis is a contracting axis.
 
     Raises:
       TypeError: if axes or sizes are incompatible, or ``group_sizes`` is not of integer dtype.
+
+    >>> numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    >>> lhs, rhs = np.ones((4, 3)), np.ones((2, 3, 5))
+    >>> ragged_dot_general(lhs, rhs, np.array([1, 3]), numbers).shape
+    (4, 5)
     """
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
         raise TypeError(

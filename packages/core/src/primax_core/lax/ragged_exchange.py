@@ -56,6 +56,11 @@ def ragged_all_to_all(
       send_sizes: ``integer[k]``: size of each slice.
       output_offsets: ``integer[k]``: start of each slice in the receiver's ``output``.
       recv_sizes: ``integer[k]``: sizes of the received slices, by index of the sender.
+      axis_name: the name of the axis, or a tuple of names.
+      axis_index_groups: a partition of the indices into groups that exchange separately.
+
+    Returns:
+      ``output`` with the received rows written into it.
 
     The function is linear in ``operand`` and ``output``.
 

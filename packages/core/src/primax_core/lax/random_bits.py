@@ -157,7 +157,16 @@ for _prim in (random_unwrap_p, random_clone_p):
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Generators of random bits; ``RNG_DEFAULT`` is the platform's fastest."""
+    """Generators of random bits.
+
+    ``RNG_THREE_FRY`` and ``RNG_PHILOX`` give the same bits on all platforms (J. Salmon et al.,
+    "Parallel random numbers: as easy as 1, 2, 3", 2011); ``RNG_DEFAULT`` is the platform's
+    fastest. It is the argument ``algorithm`` of :func:`rng_bit_generator`.
+
+    >>> from primax_core.lax import RandomAlgorithm
+    >>> str(RandomAlgorithm.RNG_PHILOX), int(RandomAlgorithm.RNG_DEFAULT)
+    ('RNG_PHILOX', 0)
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -187,6 +196,7 @@ def rng_bit_generator(
       dtype: an unsigned integer dtype of 8 to 64 bits.
       algorithm: the generator. The bits of a key are the same on all calls with one jaxlib on one
         platform; only those of ``RNG_PHILOX`` and ``RNG_THREE_FRY`` are the same across platforms.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``.
 
     Returns:
       The new state and the bits. Under ``vmap`` all bits are generated from the first example's
@@ -266,13 +276,24 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     numbers.
 
     Args:
-      a, b: scalars of the same integer or floating dtype.
+      a: lower bound, a scalar of integer or floating dtype.
+      b: upper bound, a scalar of the dtype of ``a``.
+      shape: shape of the result.
+
+    Returns:
+      An array of the given shape and of the dtype of the bounds.
 
     Raises:
       ValueError: if an operand is not a scalar or the dtypes differ.
+      UnsupportedRule: if the bounds are mapped by ``vmap``: draw an array of the batch's shape
+        outside, or use :func:`rng_bit_generator`.
+
+    The derivative is zero. In a compiled function each run draws again.
 
     >>> rng_uniform(0.0, 1.0, (3,)).shape
     (3,)
+    >>> bool(0 <= float(rng_uniform(0.0, 1.0, ())) < 1)
+    True
     """
     return rng_uniform_p.bind(a, b, shape=canonical_shape(shape, "rng_uniform"))
 

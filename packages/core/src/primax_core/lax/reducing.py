@@ -40,18 +40,31 @@ argmin_p: Final = Primitive("argmin")
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Sum of the elements along some axes; floats narrower than 32 bits are summed in ``float32``.
+    """Sum of the elements along some axes.
+
+    Floats narrower than 32 bits are summed in ``float32`` and rounded once. The sum over an empty
+    axis is 0.
 
     Args:
-      operand: numbers.
-      axes: nonnegative axes to reduce.
+      operand: an array of integer, floating or complex dtype.
+      axes: nonnegative axes to reduce. With ``()`` the operand is returned.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the operand's dtype, without the reduced axes.
 
     Raises:
-      ValueError: if an axis does not exist or appears twice.
-      TypeError: if the operand is not of numeric dtype.
+      ValueError: if an axis is negative, does not exist or appears twice.
+      TypeError: if the operand is boolean or not an array.
 
-    >>> reduce_sum(np.ones((2, 3)), (1,)).tolist()
-    [3.0, 3.0]
+    The function is linear: the cotangent is broadcast along the reduced axes. Under ``vmap`` the
+    mapped axis is left out of the operation, which runs on the whole batch.
+
+    >>> reduce_sum(np.array([[1, 2], [3, 4]]), (0,)).tolist()
+    [4, 6]
+    >>> int(reduce_sum(np.array([[1, 2], [3, 4]]), (0, 1)))
+    10
     """
     axes = int_tuple("reduce_sum", "axes", axes)
     return reduce_sum_p.bind(
@@ -60,13 +73,31 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Maximum along some axes, NaN if an element is NaN; the dtype's minimum for empty axes.
+    """Maximum along some axes; NaN if an element is NaN.
 
-    Arguments and errors are those of :func:`reduce_sum`, but booleans are accepted. Equal maxima
-    share the derivative equally.
+    The maximum over an empty axis is the smallest value of the dtype: ``-inf`` for floats.
+    Complex numbers are ordered by their real, then by their imaginary part.
 
-    >>> reduce_max(np.array([1, 3, 2]), (0,)).tolist()
-    3
+    Args:
+      operand: an array of numbers or booleans.
+      axes: nonnegative axes to reduce. With ``()`` the operand is returned.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the operand's dtype, without the reduced axes.
+
+    Raises:
+      ValueError: if an axis is negative, does not exist or appears twice.
+      TypeError: if the operand is not an array.
+
+    The derivative is that of the maximum; equal maxima share it equally. Under ``vmap`` the
+    mapped axis is left out of the operation, which runs on the whole batch.
+
+    >>> reduce_max(np.array([[1, 5], [3, 4]]), (1,)).tolist()
+    [5, 4]
+    >>> float(reduce_max(np.array([], np.float32), (0,)))
+    -inf
     """
     axes = int_tuple("reduce_max", "axes", axes)
     return reduce_max_p.bind(
@@ -75,7 +106,32 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Minimum along some axes; otherwise like :func:`reduce_max`."""
+    """Minimum along some axes; NaN if an element is NaN.
+
+    The minimum over an empty axis is the largest value of the dtype: ``inf`` for floats. Complex
+    numbers are ordered by their real, then by their imaginary part.
+
+    Args:
+      operand: an array of numbers or booleans.
+      axes: nonnegative axes to reduce. With ``()`` the operand is returned.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the operand's dtype, without the reduced axes.
+
+    Raises:
+      ValueError: if an axis is negative, does not exist or appears twice.
+      TypeError: if the operand is not an array.
+
+    The derivative is that of the minimum; equal minima share it equally. Under ``vmap`` the
+    mapped axis is left out of the operation, which runs on the whole batch.
+
+    >>> reduce_min(np.array([[1, 5], [3, 4]]), (1,)).tolist()
+    [1, 3]
+    >>> float(reduce_min(np.array([], np.float32), (0,)))
+    inf
+    """
     axes = int_tuple("reduce_min", "axes", axes)
     return reduce_min_p.bind(
         operand, axes=axes, out_sharding=out_sharding_of("reduce_min", out_sharding)
@@ -85,12 +141,26 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Logical AND along some axes; bitwise AND for integers.
 
+    The result for an empty axis is True, or an integer with all bits set.
+
+    Args:
+      operand: an array of boolean or integer dtype.
+      axes: nonnegative axes to reduce.
+
+    Returns:
+      An array of the operand's dtype, without the reduced axes.
+
     Raises:
       TypeError: if the operand is neither of boolean nor of integer dtype.
-      ValueError: if an axis does not exist or appears twice.
+      ValueError: if an axis is negative, does not exist or appears twice.
 
-    >>> bool(reduce_and(np.array([True, False]), (0,)))
-    False
+    The result has no derivative. Under ``vmap`` the mapped axis is left out of the operation,
+    which runs on the whole batch.
+
+    >>> reduce_and(np.array([[True, False], [True, True]]), (1,)).tolist()
+    [False, True]
+    >>> int(reduce_and(np.array([12, 10]), (0,)))
+    8
     """
     return reduce_and_p.bind(operand, axes=int_tuple("reduce_and", "axes", axes))
 
@@ -98,15 +168,53 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Logical OR along some axes; bitwise OR for integers.
 
-    Errors are those of :func:`reduce_and`.
+    The result for an empty axis is False, or 0.
+
+    Args:
+      operand: an array of boolean or integer dtype.
+      axes: nonnegative axes to reduce.
+
+    Returns:
+      An array of the operand's dtype, without the reduced axes.
+
+    Raises:
+      TypeError: if the operand is neither of boolean nor of integer dtype.
+      ValueError: if an axis is negative, does not exist or appears twice.
+
+    The result has no derivative. Under ``vmap`` the mapped axis is left out of the operation,
+    which runs on the whole batch.
+
+    >>> reduce_or(np.array([[True, False], [False, False]]), (1,)).tolist()
+    [True, False]
+    >>> int(reduce_or(np.array([12, 10]), (0,)))
+    14
     """
     return reduce_or_p.bind(operand, axes=int_tuple("reduce_or", "axes", axes))
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Logical XOR along some axes; bitwise XOR for integers.
+    """Exclusive OR along some axes, the parity of the true elements; bitwise for integers.
 
-    Errors are those of :func:`reduce_and`.
+    The result for an empty axis is False, or 0.
+
+    Args:
+      operand: an array of boolean or integer dtype.
+      axes: nonnegative axes to reduce.
+
+    Returns:
+      An array of the operand's dtype, without the reduced axes.
+
+    Raises:
+      TypeError: if the operand is neither of boolean nor of integer dtype.
+      ValueError: if an axis is negative, does not exist or appears twice.
+
+    The result has no derivative. Under ``vmap`` the mapped axis is left out of the operation,
+    which runs on the whole batch.
+
+    >>> reduce_xor(np.array([[True, False], [True, True]]), (1,)).tolist()
+    [True, False]
+    >>> int(reduce_xor(np.array([12, 10]), (0,)))
+    6
     """
     return reduce_xor_p.bind(operand, axes=int_tuple("reduce_xor", "axes", axes))
 
@@ -115,22 +223,51 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Index of the first maximum along an axis; of the first NaN if there is one.
 
     Args:
-      operand: real numbers or booleans.
+      operand: an array of real numbers or booleans.
       axis: nonnegative axis, not empty.
       index_dtype: integer dtype of the result.
 
-    Raises:
-      ValueError: if the axis does not exist or is empty.
-      TypeError: if ``index_dtype`` is not an integer dtype or the operand cannot be ordered.
+    Returns:
+      An array of dtype ``index_dtype``, without the axis.
 
-    >>> int(argmax(np.array([1, 3, 3]), 0, np.int32))
+    Raises:
+      ValueError: if the axis is negative, does not exist or is empty.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
+
+    The result has no derivative. Under ``vmap`` the mapped axis is left out of the operation,
+    which runs on the whole batch.
+
+    >>> argmax(np.array([[1, 3, 3], [9, 0, 2]]), 1, np.int32).tolist()
+    [1, 0]
+    >>> int(argmax(np.array([1.0, np.nan, 2.0]), 0, np.int32))
     1
     """
     return _arg("argmax", argmax_p, operand, axis, index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """Index of the first minimum along an axis; otherwise like :func:`argmax`."""
+    """Index of the first minimum along an axis; of the first NaN if there is one.
+
+    Args:
+      operand: an array of real numbers or booleans.
+      axis: nonnegative axis, not empty.
+      index_dtype: integer dtype of the result.
+
+    Returns:
+      An array of dtype ``index_dtype``, without the axis.
+
+    Raises:
+      ValueError: if the axis is negative, does not exist or is empty.
+      TypeError: if ``index_dtype`` is not an integer dtype, or the operand is complex.
+
+    The result has no derivative. Under ``vmap`` the mapped axis is left out of the operation,
+    which runs on the whole batch.
+
+    >>> argmin(np.array([[1, 1, 3], [9, 0, 2]]), 1, np.int32).tolist()
+    [0, 1]
+    >>> int(argmin(np.array([1.0, np.nan, 0.0]), 0, np.int32))
+    1
+    """
     return _arg("argmin", argmin_p, operand, axis, index_dtype)
 
 

@@ -45,11 +45,19 @@ def reshape(
     Args:
       operand: array with the number of elements of the new shape.
       new_sizes: the new shape; -1 is not supported.
-      dimensions: order in which the operand's axes are read, a permutation; by default the order of
-        the axes.
+      dimensions: order in which the operand's axes are read, a permutation; by default the order
+        of the axes.
+      out_sharding: sharding of the result over mesh axes of the type ``Explicit``; ``None``
+        leaves it to the operand.
+
+    Returns:
+      An array of the new shape and of the operand's dtype.
 
     Raises:
       TypeError: if the numbers of elements differ, or ``dimensions`` is not a permutation.
+
+    The function is linear. Under ``vmap`` the mapped axis is left out of the operation, which
+    runs on the whole batch.
 
     >>> reshape(np.arange(4), (2, 2)).tolist()
     [[0, 1], [2, 3]]
@@ -126,12 +134,21 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove some axes of size 1.
 
     Args:
+      array: the array.
       dimensions: axes to remove; negative axes count from the end.
+
+    Returns:
+      An array with the same elements and fewer axes.
 
     Raises:
       ValueError: if an axis does not exist, appears twice or has another size.
 
+    The function is linear, a reshape. Under ``vmap`` the mapped axis is left out of the
+    operation, which runs on the whole batch.
+
     >>> squeeze(np.ones((1, 3)), (0,)).shape
+    (3,)
+    >>> squeeze(np.ones((1, 3, 1)), (0, -1)).shape
     (3,)
     """
     ndim = typeof(array).ndim
@@ -172,13 +189,22 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Add axes of size 1.
 
     Args:
+      array: the array.
       dimensions: the new axes of the result; negative axes count from the end.
+
+    Returns:
+      An array with the same elements and more axes.
 
     Raises:
       ValueError: if an axis is out of range or appears twice.
 
+    The function is linear, a reshape. Under ``vmap`` the mapped axis is left out of the
+    operation, which runs on the whole batch.
+
     >>> expand_dims(np.ones(3), (0, 2)).shape
     (1, 3, 1)
+    >>> expand_dims(np.ones(3), (-1,)).shape
+    (3, 1)
     """
     shape = typeof(array).shape
     new_axes = tuple(dimensions)
@@ -195,14 +221,23 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     """Merge a range of consecutive axes into one.
 
     Args:
-      start_dimension: first axis of the range.
+      operand: the array.
+      start_dimension: first axis of the range; a negative one counts from the end.
       stop_dimension: the axis after the last one; by default the range ends at the last axis.
+
+    Returns:
+      An array with the same elements, in row-major order.
 
     Raises:
       ValueError: if the range is not valid.
 
+    The function is linear, a reshape. Under ``vmap`` the mapped axis is left out of the
+    operation, which runs on the whole batch.
+
     >>> collapse(np.ones((2, 3, 4)), 1).shape
     (2, 12)
+    >>> collapse(np.ones((2, 3, 4)), 0, 2).shape
+    (6, 4)
     """
     shape = typeof(operand).shape
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
@@ -217,11 +252,23 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat the array ``reps[i]`` times along axis ``i``.
 
+    Args:
+      operand: the array.
+      reps: a nonnegative number of repetitions for each axis.
+
+    Returns:
+      An array of the operand's dtype; size ``i`` is ``reps[i]`` times the operand's.
+
     Raises:
       TypeError: if the number of counts is not the number of axes, or a count is negative.
 
+    The function is linear: the cotangents of the copies are added. Under ``vmap`` the mapped axis
+    is left out of the operation, which runs on the whole batch.
+
     >>> tile(np.arange(2), (2,)).tolist()
     [0, 1, 0, 1]
+    >>> tile(np.arange(2).reshape(1, 2), (2, 2)).tolist()
+    [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
     return tile_p.bind(operand, reps=int_tuple("tile", "reps", reps))
 

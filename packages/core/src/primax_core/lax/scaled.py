@@ -60,6 +60,9 @@ def scaled_dot(
         is a third, leading axis.
       preferred_element_type: dtype of the result, ``bfloat16`` by default.
 
+    Returns:
+      An array: batch axes, then free axes of ``lhs``, then those of ``rhs``.
+
     Raises:
       TypeError: if the sizes are incompatible.
 

@@ -28,18 +28,29 @@ select_n_p: Final = Primitive("select_n")
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Elements of ``cases[which]``, chosen for each element.
 
-    Args:
-      which: integers, or booleans with at most two cases; a scalar, or of the shape of the cases.
-        Integers out of range are clamped to the first or the last case.
-      cases: arrays of one shape and dtype.
+    All cases are computed: use :func:`cond` or :func:`switch` to compute one of several results.
 
-    The derivative is that of the selected elements.
+    Args:
+      which: integers, or booleans with at most two cases (``False`` is the first); a scalar, or
+        of the shape of the cases. Integers out of range are clamped to the first or the last
+        case.
+      cases: at least one array; arrays of one shape and dtype.
+
+    Returns:
+      An array of the shape and dtype of the cases.
 
     Raises:
-      TypeError: if shapes or dtypes are incompatible.
+      TypeError: if the shapes or dtypes are incompatible, or ``which`` is neither integer nor
+        boolean.
+      ValueError: if there are no cases.
+
+    The derivative is that of the selected elements; the others receive zeros. Under ``vmap`` a
+    mapped scalar ``which`` is broadcast over the examples.
 
     >>> select_n(np.array([True, False]), np.array([1, 2]), np.array([3, 4])).tolist()
     [3, 2]
+    >>> select_n(np.array([0, 9]), np.array([1, 2]), np.array([4, 5]), np.array([7, 8])).tolist()
+    [1, 8]
     """
     if not cases:
         raise ValueError("select_n() must have at least one case")
@@ -49,7 +60,27 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Elements of ``on_true`` where ``pred`` is True, of ``on_false`` elsewhere.
 
-    ``pred`` is a boolean scalar, or an array with the shape of the others; see :func:`select_n`.
+    It is :func:`select_n` with the cases in the other order.
+
+    Args:
+      pred: a boolean scalar, or booleans of the shape of the others. Integers select ``on_true``
+        if they are positive.
+      on_true: an array or a number.
+      on_false: an array of the shape and dtype of ``on_true``.
+
+    Returns:
+      An array of the shape and dtype of the cases.
+
+    Raises:
+      TypeError: if the shapes or dtypes are incompatible, or ``pred`` is neither integer nor
+        boolean.
+
+    The derivative is that of the selected elements; the others receive zeros.
+
+    >>> select(np.array([True, False]), np.array([1, 2]), np.array([3, 4])).tolist()
+    [1, 4]
+    >>> select(True, np.array([1, 2]), np.array([3, 4])).tolist()
+    [1, 2]
     """
     return select_n_p.bind(pred, on_false, on_true)
 
@@ -144,12 +175,27 @@ clamp_p: Final = Primitive("clamp")
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Elements of ``x`` limited to the interval from ``min`` to ``max``.
 
-    The bounds are scalars or have the shape of ``x``. Where ``min > max``, the result is ``max``.
+    Where ``min > max``, the result is ``max``. NaN is returned unchanged.
+
+    Args:
+      min: the lower bounds, a scalar or an array of the shape of ``x``.
+      x: an array or a number.
+      max: the upper bounds, a scalar or an array of the shape of ``x``.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Raises:
+      TypeError: if the dtypes differ, or a bound is neither a scalar nor of the shape of ``x``.
+
     The derivative is that of ``x`` strictly between the bounds, and that of the bound strictly
-    outside.
+    outside; on a bound it is 0. Under ``vmap`` mapped scalar bounds are broadcast over the
+    examples.
 
     >>> clamp(0, np.array([-1, 1, 5]), 3).tolist()
     [0, 1, 3]
+    >>> clamp(np.array([0, 2]), np.array([1, 1]), np.array([9, 9])).tolist()
+    [1, 2]
     """
     return clamp_p.bind(min, x, max)
 

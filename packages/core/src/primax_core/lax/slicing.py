@@ -37,14 +37,25 @@ def slice(
     """The elements at static indices ``start, start + stride, ... < limit`` along each axis.
 
     Args:
-      start_indices, limit_indices: one for each axis, within the array and nonnegative.
-      strides: one for each axis, positive; 1 by default.
+      operand: the array.
+      start_indices: the first index for each axis, nonnegative.
+      limit_indices: the end for each axis: not less than the start, not greater than the size.
+      strides: the distance of elements for each axis, positive; 1 by default.
+
+    Returns:
+      An array of the operand's dtype.
 
     Raises:
       TypeError: if a range exceeds the array, or the number of ranges is not the number of axes.
 
+    The function is linear: the cotangent is padded with zeros. For computed start indices see
+    :func:`dynamic_slice`. Under ``vmap`` the mapped axis is left out of the operation, which runs
+    on the whole batch.
+
     >>> slice(np.arange(6), (1,), (6,), (2,)).tolist()
     [1, 3, 5]
+    >>> slice(np.arange(6).reshape(2, 3), (0, 1), (2, 3)).tolist()
+    [[1, 2], [4, 5]]
     """
     return slice_p.bind(
         operand,
@@ -132,13 +143,29 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """A slice along one axis; negative indices count from the end, ``None`` means no limit.
+    """A slice along one axis, at static indices.
+
+    Args:
+      operand: the array.
+      start_index: the first index, or ``None`` for 0; a negative one counts from the end.
+      limit_index: the end, or ``None`` for the size; a negative one counts from the end.
+      stride: the distance of elements, positive.
+      axis: the axis; a negative one counts from the end.
+
+    Returns:
+      An array of the operand's dtype and rank.
 
     Raises:
       TypeError: if the range exceeds the array or the limit is less than the start.
+      ValueError: if the axis does not exist.
+
+    The function is linear: the cotangent is padded with zeros. Under ``vmap`` the mapped axis is
+    left out of the operation, which runs on the whole batch.
 
     >>> slice_in_dim(np.arange(6), 1, -1).tolist()
     [1, 2, 3, 4]
+    >>> slice_in_dim(np.arange(6), None, None, stride=2).tolist()
+    [0, 2, 4]
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -153,13 +180,28 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The elements at one static index along an axis; ``keepdims`` keeps the axis with size 1.
+    """The elements at one static index along an axis.
+
+    Args:
+      operand: the array.
+      index: a Python integer; a negative one counts from the end.
+      axis: the axis; a negative one counts from the end.
+      keepdims: keep the axis with size 1.
+
+    Returns:
+      An array of the operand's dtype.
 
     Raises:
       IndexError: if the index is out of range.
+      ValueError: if the axis does not exist.
+
+    The function is linear: the cotangent is padded with zeros. Under ``vmap`` the mapped axis is
+    left out of the operation, which runs on the whole batch.
 
     >>> index_in_dim(np.arange(6), -1, keepdims=False).tolist()
     5
+    >>> index_in_dim(np.arange(6), 2).tolist()
+    [2]
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -185,13 +227,21 @@ def pad(
         element, after the last element, and between adjacent elements. Negative ``low`` and
         ``high`` remove elements.
 
+    Returns:
+      An array of the operand's dtype.
+
     Raises:
       TypeError: if the dtypes differ.
       ValueError: if ``padding_value`` is not a scalar, an ``interior`` is negative, or a negative
         padding exceeds the size.
 
+    The function is linear in both operands; the cotangent of ``padding_value`` is a sum. Under
+    ``vmap`` the mapped axis is left out of the operation, which runs on the whole batch.
+
     >>> pad(np.array([1, 2]), 0, [(1, 0, 2)]).tolist()
     [0, 1, 0, 0, 2]
+    >>> pad(np.array([1, 2, 3]), 0, [(-1, 1, 0)]).tolist()
+    [2, 3, 0]
     """
     config = tuple([int_tuple("pad", "padding_config", entry) for entry in padding_config])
     if any(len(entry) != 3 for entry in config):

@@ -80,7 +80,22 @@ def sort(
 def sort_key_val(
     keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sort keys and values along an axis by the keys; see :func:`sort`.
+    """Sort keys and values along an axis by the keys.
+
+    Args:
+      keys: an array; zeros of both signs are equal, and NaN is last.
+      values: an array of the shape of the keys.
+      dimension: the axis; a negative one counts from the end.
+      is_stable: preserve the order of values with equal keys.
+
+    Returns:
+      A pair of arrays: the sorted keys, and the values in the same order.
+
+    Raises:
+      TypeError: if the shapes differ.
+      ValueError: if the axis is out of range.
+
+    Tangents are permuted like the elements. For several keys see :func:`sort`.
 
     >>> [x.tolist() for x in sort_key_val(np.array([2, 1]), np.array([5, 6]))]
     [[1, 2], [6, 5]]
@@ -221,14 +236,19 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
 
     Args:
       operand: real numbers or booleans. NaN counts as the largest.
-      k: number of elements to return.
-      axis: the axis.
+      k: number of elements to return, a Python integer.
+      axis: the axis; a negative one counts from the end.
       is_stable: among equal elements, return the first ones, in their order.
 
-    The derivative is that of the selected elements.
+    Returns:
+      A list of two arrays: the elements, and their indices of dtype ``int32``. Their size along
+      the axis is ``k``.
 
     Raises:
       ValueError: if the axis has fewer than ``k`` elements, or the operand is complex.
+
+    The derivative is that of the selected elements. Under ``vmap`` each example is searched by
+    itself.
 
     >>> [x.tolist() for x in top_k(np.array([1, 3, 2]), 2)]
     [[3, 2], [1, 2]]

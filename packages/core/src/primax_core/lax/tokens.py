@@ -56,8 +56,23 @@ _TOKEN: Final = ShapedArray((), TokenDType())
 def create_token(_: Any = None) -> Any:
     """A new token, without dependencies.
 
+    A token orders operations that have no other dependency: it is an operand of one and a result
+    of the other.
+
+    Args:
+      _: ignored.
+
+    Returns:
+      A token.
+
+    Programs rarely need tokens: ordered effects have them without being asked. A token has no
+    derivative and no elements.
+
     >>> create_token()
     Token()
+    >>> from primax_core import make_jaxpr
+    >>> str(make_jaxpr(create_token)().eqns[0].primitive)
+    'create_token'
     """
     return create_token_p.bind()
 
@@ -65,8 +80,18 @@ def create_token(_: Any = None) -> Any:
 def after_all(*operands: Any) -> Any:
     """A token that depends on others.
 
+    An operation with this token runs after all operations that the tokens come from.
+
+    Args:
+      operands: tokens; none gives a token without dependencies.
+
+    Returns:
+      A token.
+
     Raises:
       TypeError: if an operand is not a token.
+
+    Tokens have no derivative. See :func:`create_token`.
 
     >>> after_all(create_token(), create_token())
     Token()

@@ -113,87 +113,330 @@ atanh_p: Final = unary(
 
 @fast_path(sin_p, accuracy=None)
 def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Sines of elements, in radians; ``accuracy`` as for :func:`exp`."""
+    """Sine of each element, in radians.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``cos(x)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(sin(x)).round(4))
+    [0.     0.8415 0.9093]
+    """
     check_accuracy(accuracy)
     return sin_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(cos_p, accuracy=None)
 def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Cosines of elements, in radians; ``accuracy`` as for :func:`exp`."""
+    """Cosine of each element, in radians.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``-sin(x)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(cos(x)).round(4))
+    [ 1.      0.5403 -0.4161]
+    """
     check_accuracy(accuracy)
     return cos_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(tan_p, accuracy=None)
 def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Tangents of elements, in radians; ``accuracy`` as for :func:`exp`."""
+    """Tangent of each element, in radians.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 + tan(x)²``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(tan(x)).round(4))
+    [ 0.      1.5574 -2.185 ]
+    """
     check_accuracy(accuracy)
     return tan_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(asin_p)
 def asin(x: ArrayLike) -> Array:
-    """Inverse sines, from -π/2 to π/2; NaN outside [-1, 1]."""
+    """Inverse sine of each element, an angle from -π/2 to π/2.
+
+    Floats outside [-1, 1] give NaN. Complex numbers give the principal value.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``1 / sqrt(1 - x²)``, infinite at the ends of the interval. Under ``vmap``
+    the batch is one operand.
+
+    >>> x = np.array([0.0, 0.5, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(asin(x)).round(4))
+    [0.     0.5236 1.5708    nan]
+    """
     return asin_p.bind(x)
 
 
 @fast_path(acos_p)
 def acos(x: ArrayLike) -> Array:
-    """Inverse cosines, from 0 to π; NaN outside [-1, 1]."""
+    """Inverse cosine of each element, an angle from 0 to π.
+
+    Floats outside [-1, 1] give NaN. Complex numbers give the principal value.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``-1 / sqrt(1 - x²)``, infinite at the ends of the interval. Under ``vmap``
+    the batch is one operand.
+
+    >>> x = np.array([0.0, 0.5, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(acos(x)).round(4))
+    [1.5708 1.0472 0.        nan]
+    """
     return acos_p.bind(x)
 
 
 @fast_path(atan_p)
 def atan(x: ArrayLike) -> Array:
-    """Inverse tangents, from -π/2 to π/2."""
+    """Inverse tangent of each element, an angle from -π/2 to π/2.
+
+    Complex numbers give the principal value. :func:`atan2` computes the angle of a point.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``1 / (1 + x²)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, np.inf], np.float32)
+    >>> print(np.asarray(atan(x)).round(4))
+    [0.     0.7854 1.5708]
+    """
     return atan_p.bind(x)
 
 
 @fast_path(atan2_p)
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
-    """Angles of the points with y-coordinates ``x`` and x-coordinates ``y``, from -π to π.
+    """Angles of points from their y-coordinates ``x`` and x-coordinates ``y``, from -π to π.
 
-    >>> atan2(np.float32(1), np.float32(0)).item() * 2  # doctest: +ELLIPSIS
-    3.14159...
+    The signs of both operands select the quadrant. ``atan2(0, -1)`` is π and ``atan2(-0.0, -1)``
+    is -π.
+
+    Args:
+      x: the y-coordinates, an array or a number of floating or complex dtype.
+      y: the x-coordinates, of the same dtype, with a shape as for :func:`add`.
+
+    Returns:
+      An array of the joint shape and of the operands' dtype, weakly typed if both operands are.
+
+    Raises:
+      TypeError: if the dtypes differ or are not inexact, or the shapes are incompatible.
+
+    The derivatives are ``y / (x² + y²)`` and ``-x / (x² + y²)``; at the origin they are NaN.
+    Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> y = np.array([1.0, 1.0, 0.0], np.float32)
+    >>> print(np.asarray(atan2(x, y)).round(4))
+    [ 0.      0.7854 -1.5708]
     """
     return atan2_p.bind(x, y)
 
 
 @fast_path(sinh_p)
 def sinh(x: ArrayLike) -> Array:
-    """Hyperbolic sines of elements."""
+    """Hyperbolic sine of each element.
+
+    Results overflow only where the hyperbolic sine exceeds the dtype. Small elements keep their
+    relative accuracy.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``cosh(x)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> print(np.asarray(sinh(x)).round(4))
+    [ 0.      1.1752 -1.1752]
+    """
     return sinh_p.bind(x)
 
 
 @fast_path(cosh_p)
 def cosh(x: ArrayLike) -> Array:
-    """Hyperbolic cosines of elements."""
+    """Hyperbolic cosine of each element.
+
+    Results overflow only where the hyperbolic cosine exceeds the dtype.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``sinh(x)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> print(np.asarray(cosh(x)).round(4))
+    [1.     1.5431 1.5431]
+    """
     return cosh_p.bind(x)
 
 
 @fast_path(tanh_p, accuracy=None)
 def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
-    """Hyperbolic tangents of elements; ``accuracy`` as for :func:`exp`."""
+    """Hyperbolic tangent of each element, between -1 and 1 for floats.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+      accuracy: ``None``, an :class:`AccuracyMode` or a :class:`Tolerance`. It selects an
+        implementation on platforms that have several.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype or is not an array or a number, or if
+        ``accuracy`` is of another type.
+
+    The derivative is ``1 - tanh(x)²``, computed as ``(1 + y) (1 - y)`` from the result ``y``.
+    Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> print(np.asarray(tanh(x)).round(4))
+    [ 0.      0.7616 -0.7616]
+    """
     check_accuracy(accuracy)
     return tanh_p.bind(x, accuracy=accuracy)
 
 
 @fast_path(asinh_p)
 def asinh(x: ArrayLike) -> Array:
-    """Inverse hyperbolic sines."""
+    """Inverse hyperbolic sine of each element.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``1 / sqrt(1 + x²)``, without overflow for large elements. Under ``vmap``
+    the batch is one operand.
+
+    >>> x = np.array([0.0, 1.0, -1.0], np.float32)
+    >>> print(np.asarray(asinh(x)).round(4))
+    [ 0.      0.8814 -0.8814]
+    """
     return asinh_p.bind(x)
 
 
 @fast_path(acosh_p)
 def acosh(x: ArrayLike) -> Array:
-    """Inverse hyperbolic cosines, nonnegative; NaN below 1."""
+    """Inverse hyperbolic cosine of each element, nonnegative for floats.
+
+    Floats below 1 give NaN. Complex numbers give the principal value.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``1 / sqrt((x - 1) (x + 1))``, infinite at 1. Under ``vmap`` the batch is
+    one operand.
+
+    >>> x = np.array([0.0, 1.0, 2.0], np.float32)
+    >>> print(np.asarray(acosh(x)).round(4))
+    [  nan 0.    1.317]
+    """
     return acosh_p.bind(x)
 
 
 @fast_path(atanh_p)
 def atanh(x: ArrayLike) -> Array:
-    """Inverse hyperbolic tangents; NaN outside [-1, 1]."""
+    """Inverse hyperbolic tangent of each element.
+
+    Floats outside [-1, 1] give NaN; -1 and 1 give infinities. Complex numbers give the principal
+    value.
+
+    Args:
+      x: an array or a number of floating or complex dtype. Integers are not converted.
+
+    Returns:
+      An array of the shape and dtype of ``x``, weakly typed if ``x`` is.
+
+    Raises:
+      TypeError: if ``x`` has an integer or boolean dtype, or is not an array or a number.
+
+    The derivative is ``1 / (1 - x²)``. Under ``vmap`` the batch is one operand.
+
+    >>> x = np.array([0.0, 0.5, 2.0], np.float32)
+    >>> print(np.asarray(atanh(x)).round(4))
+    [0.     0.5493    nan]
+    """
     return atanh_p.bind(x)
 
 

@@ -81,6 +81,9 @@ def reduce_window(
       base_dilation: distance between the operand's elements, 1 by default.
       window_dilation: distance between a window's elements, 1 by default.
 
+    Returns:
+      An array, or a pytree of arrays, with the number of windows along each axis.
+
     Sums, maxima and minima (with this library's functions and their neutral elements) use
     specialized primitives. The derivative of a maximum or minimum is that of one element of each
     window.
@@ -195,8 +198,26 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a reduction over windows: the number of windows along each axis.
 
+    Args:
+      operand_shape: shape of the operand.
+      window_dimensions: size of the window along each axis.
+      window_strides: distance of windows along each axis.
+      padding: pairs ``(low, high)`` for each axis.
+      base_dilation: distance of the operand's elements; ``None`` is 1.
+      window_dilation: distance of the window's elements; ``None`` is 1.
+
+    Returns:
+      A tuple of sizes; 0 where no window fits.
+
+    Raises:
+      ValueError: if the numbers of entries differ.
+
+    :func:`reduce_window` computes the reduction.
+
     >>> reduce_window_shape_tuple((7,), (3,), (2,), ((1, 0),))
     (3,)
+    >>> reduce_window_shape_tuple((7,), (3,), (2,), ((1, 0),), (2,), (1,))
+    (6,)
     """
     ones = (1,) * len(operand_shape)
     rows = zip(

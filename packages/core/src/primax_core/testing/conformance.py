@@ -29,6 +29,7 @@ def check_primitive(
     """Check a primitive's rules against each other and against numerical results.
 
     Args:
+      prim: the primitive.
       samples: the calls to check; by default those of the primitive's ``samples`` rule.
       checks: names of the checks, by default all; ``primax_core.testing.CHECKS`` lists them:
 
@@ -82,7 +83,30 @@ def check_sample(
     seed: int = 0,
     registered: bool = True,
 ) -> Verdict:
-    """Run one check of one sample."""
+    """Run one check of one sample of a primitive.
+
+    Args:
+      prim: the primitive.
+      sample: the sample: operands and parameters.
+      index: the position of the sample, for messages.
+      check: the name of the check.
+      seed: seed of the random operands.
+      registered: the primitive can be found by its name; the code in a failure's report then does
+        so.
+
+    Returns:
+      A ``Verdict`` with the attributes ``outcome`` (``"passed"``, ``"failed"``, ``"skipped"``,
+      ...), ``detail`` and ``reproduction``.
+
+    Raises:
+      ValueError: if there is no such check.
+
+    >>> from primax_core import lax
+    >>> from primax_core.testing import cases
+    >>> case = cases([lax.sin_p])[0]
+    >>> check_sample(*case).outcome
+    'passed'
+    """
     calls: dict[bool, Call] = {}
 
     def verdict(outcome: str, detail: str = "", reproduction: str = "") -> Verdict:
@@ -151,8 +175,22 @@ def _reproduction(
 def find_primitive(name: str, home: str) -> Primitive:
     """The primitive of a name that is defined in a module.
 
+    Args:
+      name: the name of the primitive.
+      home: the name of the module.
+
+    Returns:
+      A primitive.
+
     Raises:
-      LookupError: if there is none.
+      LookupError: if the module defines none of this name.
+      ModuleNotFoundError: if there is no such module.
+
+    Two modules may define primitives of one name.
+
+    >>> from primax_core.testing import find_primitive
+    >>> find_primitive("sin", "primax_core.lax.trigonometric")
+    sin
     """
     importlib.import_module(home)
     for prim in known_primitives():
@@ -162,7 +200,21 @@ def find_primitive(name: str, home: str) -> Primitive:
 
 
 def primitives_of(package: ModuleType) -> list[Primitive]:
-    """The primitives defined in the modules of a package, by name; all modules are imported."""
+    """The primitives defined in the modules of a package.
+
+    Args:
+      package: the package. All its modules are imported.
+
+    Returns:
+      A list, ordered by name.
+
+    The conformance kit tests all primitives of a package by it, see :func:`cases`.
+
+    >>> import primax_core.lax.linalg
+    >>> from primax_core.testing import primitives_of
+    >>> "lu" in [prim.name for prim in primitives_of(primax_core.lax.linalg)]
+    True
+    """
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not info.name.rpartition(".")[2].startswith("__"):
             importlib.import_module(info.name)
@@ -174,7 +226,21 @@ def primitives_of(package: ModuleType) -> list[Primitive]:
 def cases(prims: Iterable[Primitive], checks: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
     """Primitives × samples × checks, as arguments of :func:`check_sample`.
 
-    Primitives that declare samples unsupported are skipped; those without samples are an error.
+    Args:
+      prims: primitives.
+      checks: names of checks; by default all.
+
+    Returns:
+      A list of tuples ``(primitive, sample, index, check)``, for parametrized tests.
+
+    Raises:
+      MissingRule: for a primitive without samples. Those that declare samples unsupported are
+        skipped.
+
+    >>> from primax_core import lax
+    >>> from primax_core.testing import cases
+    >>> len(cases([lax.sin_p])) > 10
+    True
     """
     return [
         (prim, sample, i, check)

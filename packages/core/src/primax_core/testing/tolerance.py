@@ -86,9 +86,25 @@ def mismatch(actual: Any, expected: Any, tolerance: float) -> str | None:
 def mismatches(
     actual: Sequence[Any], expected: Sequence[Any], tolerance: float | None = None
 ) -> str | None:
-    """Description of the difference of two lists of arrays, or ``None``.
+    """Description of the difference of two lists of arrays.
 
-    By default the tolerances are those of the dtypes.
+    Args:
+      actual: arrays.
+      expected: the arrays that they should be.
+      tolerance: allowed error; by default that of each dtype.
+
+    Returns:
+      A text that begins with the number of the result; ``None`` if the lists agree. NaN equals
+      NaN.
+
+    The checks of the conformance kit compare by it, so rules of users are held to the same
+    tolerance.
+
+    >>> import numpy as np
+    >>> from primax_core.testing import mismatches
+    >>> x = np.ones(3, np.float32)
+    >>> mismatches([x], [x]) is None, mismatches([x], [2 * x]) is None
+    (True, False)
     """
     if len(actual) != len(expected):
         return f"{len(actual)} results where {len(expected)} are expected"

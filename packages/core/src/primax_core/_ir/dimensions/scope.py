@@ -155,8 +155,22 @@ class SymbolicScope:
 def symbolic_dim_bounds(dimension: Any) -> tuple[int | float, int | float]:
     """Known lower and upper bounds of a dimension.
 
-    >>> symbolic_dim_bounds(5)
+    They follow from the constraints of the scope; every variable is at least 1.
+
+    Args:
+      dimension: a number or a symbolic dimension.
+
+    Returns:
+      A pair of numbers; the upper bound may be ``inf``, the lower one ``-inf``.
+
+    Comparisons of dimensions are decided by these bounds, and raise an error otherwise.
+
+    >>> from primax_core import export
+    >>> export.symbolic_dim_bounds(5)
     (5, 5)
+    >>> (n,) = export.symbolic_shape("n", constraints=["n <= 10"])
+    >>> export.symbolic_dim_bounds(2 * n)
+    (2, 20)
     """
     if isinstance(dimension, Dimension):
         return dimension.scope.bounds(dimension)  # type: ignore[attr-defined]

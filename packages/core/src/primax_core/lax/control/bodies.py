@@ -149,9 +149,26 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
 
 
 def structure_differences(a: Any, b: Any, path: str = "") -> list[tuple[str, str, str, str]]:
-    """Differences of two tree structures: the path, both nodes, and the reason.
+    """Differences of two tree structures.
 
-    Children of nodes that differ are not compared.
+    Args:
+      a: a structure, a ``PyTreeDef``.
+      b: a structure.
+      path: key path of the structures in the whole.
+
+    Returns:
+      A list of tuples of strings: the key path, both nodes, and the reason. Children of nodes
+      that differ are not compared.
+
+    Errors about carries and branches list them.
+
+    >>> from primax_core.extend.runtime import structure_differences
+    >>> from primax_core.tree_util import tree_structure
+    >>> ((path, *_, reason),) = structure_differences(
+    ...     tree_structure({"a": (1,)}), tree_structure({"a": [1]})
+    ... )
+    >>> path, reason
+    ("['a']", 'their Python types differ')
     """
     if a == b:
         return []

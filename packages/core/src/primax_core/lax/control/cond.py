@@ -95,17 +95,27 @@ def cond(
 
     Args:
       pred: a scalar; nonzero numbers are true.
-      true_fun, false_fun: functions whose results have the same structure and types.
+      true_fun: a function of the operands.
+      false_fun: a function of the operands whose result has the structure and types of that of
+        ``true_fun``.
+      operands: pytrees of arrays. The branches may close over other values.
       operand: the single operand, as a keyword.
 
-    The form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted too. Under
-    ``vmap`` with a mapped predicate both branches run and the results are selected.
+    Returns:
+      The result of one branch. The form ``cond(pred, true_operand, true_fun, false_operand,
+      false_fun)`` is accepted too.
 
     Raises:
       TypeError: if the predicate is not a scalar, or the types of the branches' results differ.
 
+    Both branches are traced. The derivative is that of the branch that runs. Under ``vmap`` with
+    a mapped predicate both branches run and the results are selected.
+
     >>> float(cond(True, lambda x: x + 1.0, lambda x: x - 1.0, 1.0))
     2.0
+    >>> from primax_core import grad
+    >>> float(grad(lambda x: cond(x > 0, lambda x: x * x, lambda x: -x, x))(3.0))
+    6.0
     """
     if not (callable(true_fun) and callable(false_fun)):
         if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
@@ -156,12 +166,26 @@ def switch(
 ) -> Any:
     """``branches[index](*operands)``, with the index clamped to the range of the branches.
 
+    Args:
+      index: an integer scalar, also a traced one.
+      branches: functions of the operands whose results have the same structure and types.
+      operands: pytrees of arrays. The branches may close over other values.
+      operand: the single operand, as a keyword.
+
+    Returns:
+      The result of one branch.
+
     Raises:
       TypeError: if the index is not an integer scalar, or the types of the branches' results
         differ.
       ValueError: if there are no branches.
 
+    All branches are traced, one runs. Under ``vmap`` with a mapped index all branches run and the
+    results are selected.
+
     >>> float(switch(1, [lambda x: x, lambda x: 2 * x], 3.0))
+    6.0
+    >>> float(switch(9, [lambda x: x, lambda x: 2 * x], 3.0))
     6.0
     """
     if not all(callable(b) for b in branches):

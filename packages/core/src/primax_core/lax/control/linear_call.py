@@ -49,6 +49,9 @@ def linear_call(
         ``linear_args``. Its transpose is ``fun``.
       residual_args, linear_args: pytrees of arrays.
 
+    Returns:
+      The result of ``fun``.
+
     Raises:
       TypeError: if the transpose returns another structure, or an argument is not callable.
       ValueError: if the transpose returns other shapes or dtypes.

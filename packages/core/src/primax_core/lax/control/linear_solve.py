@@ -67,6 +67,9 @@ def custom_linear_solve(
       has_aux: ``solve`` (and ``transpose_solve``) return ``(solution, aux)``; ``aux`` has zero
         derivative.
 
+    Returns:
+      A pytree like ``b``, or a pair of it and the auxiliary value.
+
     Derivatives of any order and ``vmap`` solve more equations with the same ``matvec``.
 
     Raises:

@@ -37,19 +37,30 @@ def fori_loop(
 ) -> _T:
     """``val = body_fun(i, val)`` for each ``i`` from ``lower`` to ``upper - 1``.
 
-    With concrete bounds this is a :func:`scan`, which supports reverse mode. With traced bounds it
-    is a :func:`while_loop`, which does not.
+    With concrete bounds this is a :func:`scan`, which supports reverse mode. With traced bounds
+    it is a :func:`while_loop`, which does not.
 
     Args:
-      lower, upper: integer scalars of one dtype.
+      lower: the first index, an integer scalar.
+      upper: the end, an integer scalar of the dtype of ``lower``. The loop has no steps if it is
+        not greater.
+      body_fun: a function of the index and the value; it must not change the types of the value.
+      init_val: the first value, a pytree of arrays.
       unroll: as in :func:`scan`; only with concrete bounds.
+
+    Returns:
+      The last value.
 
     Raises:
       TypeError: if the bounds are not scalars of one type, or the body changes types.
       ValueError: if ``unroll`` is not ``None`` with traced bounds.
 
+    Under ``vmap`` with mapped bounds the loop runs until the last example is finished.
+
     >>> float(fori_loop(0, 3, lambda i, x: x * 2.0, 1.0))
     8.0
+    >>> int(fori_loop(1, 5, lambda i, total: total + i, 0))
+    10
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
@@ -120,16 +131,28 @@ def _named(step: Callable, fun: Callable) -> Callable:
 
 @api_boundary
 def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T:
-    """Apply ``f`` to each slice of ``xs`` along the leading axis sequentially; stack the results.
+    """Apply a function to each slice of arrays along the leading axis, one after the other.
 
     Args:
       f: a function of one slice (a pytree like ``xs``).
+      xs: a pytree of arrays with leading axes of equal size.
       batch_size: number of slices to which ``vmap(f)`` is applied at once; the remainder is
         processed last.
+
+    Returns:
+      A pytree with the results of ``f``, stacked along a new leading axis.
+
+    Raises:
+      ValueError: if the leading axes have different sizes or are missing.
+
+    It is a :func:`scan` without a carry: it needs the memory of one slice at a time, where
+    ``vmap`` computes all at once. It supports all derivatives.
 
     >>> import numpy as np
     >>> map(lambda x: x * x, np.arange(3.0)).tolist()
     [0.0, 1.0, 4.0]
+    >>> map(lambda x: x * x, np.arange(5.0), batch_size=2).tolist()
+    [0.0, 1.0, 4.0, 9.0, 16.0]
     """
     if batch_size:
         return _map_batches(f, xs, batch_size)

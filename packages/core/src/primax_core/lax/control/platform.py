@@ -33,6 +33,9 @@ def platform_dependent(
       default: the function for all other platforms.
       per_platform: functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu``.
 
+    Returns:
+      The result of the function for the platform, a pytree of arrays.
+
     All functions are traced and must return results of the same types. Only the platform's function
     is compiled, or called eagerly. Derivatives and batches select the same platform.
 

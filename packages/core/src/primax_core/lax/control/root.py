@@ -43,6 +43,9 @@ def custom_root(
         :func:`custom_linear_solve`. It must be linear in ``y``; reverse mode transposes it.
       has_aux: ``solve`` returns ``(root, aux)``; ``aux`` has zero derivative.
 
+    Returns:
+      The solution, a pytree like ``initial_guess``, or a pair of it and the auxiliary value.
+
     The derivative of the root ``x(a)`` of ``f(x, a)`` is ``-(df/dx)^-1 df/da``. Derivatives of any
     order are supported.
 

@@ -88,19 +88,25 @@ def scan(
       f: a function of a carry and one slice of ``xs``; it must not change the types of the carry.
       init: the first carry, a pytree. Weakly typed leaves are converted to the dtype returned by
         ``f``.
-      xs: a pytree of arrays with leading axes of equal size, or ``None`` together with ``length``.
+      xs: a pytree of arrays with leading axes of equal size, or ``None`` together with
+        ``length``.
       length: number of steps; required if ``xs`` has no leaves.
       reverse: loop from the last slice to the first; the results are stacked in the order of
         ``xs``.
       unroll: number of steps per iteration of the compiled loop; ``True`` or 0 unrolls all steps.
+      _split_transpose: accepted for compatibility; ignored.
 
     Returns:
-      The last carry and the stacked results. Reverse-mode differentiation saves the residuals of
-      each step, and residuals that are the same for all steps only once.
+      The last carry and the stacked results.
 
     Raises:
       TypeError: if carry types or structures differ.
       ValueError: if lengths disagree or ``unroll`` is negative.
+
+    The body is traced once, whatever the length. Reverse-mode differentiation saves the residuals
+    of each step, and residuals that are the same for all steps only once;
+    :func:`~primax_core.checkpoint` of ``f`` saves the carries only. Under ``vmap`` the loop runs
+    once, on batches.
 
     >>> import numpy as np
     >>> total, before = scan(lambda c, x: (c + x, c), 0.0, np.array([1.0, 2.0, 3.0]))

@@ -68,17 +68,24 @@ def while_loop(cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], init
       body_fun: function that returns a value of the same structure and types.
       init_val: a pytree. Weakly typed leaves are converted to the dtype returned by ``body_fun``.
 
-    Forward-mode differentiation is supported. Reverse mode is supported only for components that
-    the body does not change, because the number of steps is unknown: use :func:`scan`, or
-    :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped
-    condition the loop runs until the condition of all examples is false; finished examples do not
-    change.
+    Returns:
+      The first value for which the condition is false.
 
     Raises:
       TypeError: if the condition is not a boolean scalar, or the body changes types.
+      ValueError: in reverse mode, if the body changes a component that is differentiated.
+
+    Forward-mode differentiation is supported. Reverse mode is supported only for components that
+    the body does not change, because the number of steps is unknown: use :func:`scan`, or
+    :func:`fori_loop` with static bounds. Under ``vmap`` with a mapped condition the loop runs
+    until the condition of all examples is false; finished examples do not change.
 
     >>> int(while_loop(lambda x: x < 10, lambda x: x * 2, 1))
     16
+    >>> from primax_core import jvp
+    >>> step = lambda x: while_loop(lambda v: v < 10.0, lambda v: v * v, x)
+    >>> [float(v) for v in jvp(step, (2.0,), (1.0,))]
+    [16.0, 32.0]
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")

@@ -26,25 +26,28 @@ from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_pa
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Any:
     """A reference to a new array with initial value ``init_val``.
 
+    ``ref[index]`` reads a part, ``ref[index] = value`` writes it, with integers, slices,
+    ``ds(start, size)``, ``...`` and integer arrays as indices, as in NumPy. Values are neither
+    broadcast nor converted. Concrete indices out of bounds raise an error. Traced indices are
+    clamped; an integer array as index writes nothing out of bounds.
+
     Args:
       init_val: an array or number; its values are copied if necessary.
-      memory_space, pin: memory of the array, for references of kernels; only inside ``jit``.
+      memory_space: memory of the array, for references of kernels; only inside ``jit``.
       kind: a mark for interpreters; the core ignores it.
+      pin: keep the array in its memory, for references of kernels; only inside ``jit``.
 
     Returns:
-      A :class:`Ref`. ``ref[index]`` reads a part, ``ref[index] = value`` writes it, with integers,
-      slices, ``ds(start, size)``, ``...`` and integer arrays as indices, as in NumPy. Values are
-      neither broadcast nor converted. Concrete indices out of bounds raise an error. Traced
-      indices are clamped; an integer array as index writes nothing out of bounds.
+      A :class:`Ref` with the attributes ``shape``, ``dtype`` and ``ndim``.
+
+    Raises:
+      TypeError: if ``init_val`` is not an array or number.
 
     Under every transformation a function may use references that it creates, receives or closes
     over. In reverse mode the contents of references created inside the function are
     differentiated; only values that are not differentiated can be written to an outer reference.
-    Under ``vmap`` only unbatched values can be written to an outer reference, unless it is a mapped
-    argument.
-
-    Raises:
-      TypeError: if ``init_val`` is not an array or number.
+    Under ``vmap`` only unbatched values can be written to an outer reference, unless it is a
+    mapped argument.
 
     >>> ref = new_ref(np.zeros(3, np.float32))
     >>> ref[0] = 1.0
@@ -86,14 +89,22 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
 
     Args:
       ty: the type of the array: any object with a shape and a dtype.
-      memory_space, pin: as for :func:`new_ref`.
+      memory_space: memory of the array, for references of kernels; only inside ``jit``.
+      pin: keep the array in its memory, for references of kernels; only inside ``jit``.
+
+    Returns:
+      A :class:`Ref` of that shape and dtype.
 
     Raises:
       TypeError: if ``ty`` has no shape or dtype.
 
+    Write every element before it is read; the elements are zeros at present, on which callers
+    must not depend.
+
     >>> from primax_core import ShapeDtypeStruct
-    >>> empty_ref(ShapeDtypeStruct((2, 3), np.float32)).shape
-    (2, 3)
+    >>> ref = empty_ref(ShapeDtypeStruct((2, 3), np.float32))
+    >>> ref.shape, ref.dtype.name
+    ((2, 3), 'float32')
     """
     if is_ref(ty) or not hasattr(ty, "shape") or not hasattr(ty, "dtype"):
         raise TypeError(
@@ -108,21 +119,53 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
 def freeze(ref: Any) -> Any:
     """Free a reference and return its contents as an array.
 
+    The contents are not copied. The reference cannot be used again.
+
+    Args:
+      ref: a reference that the function under tracing has created, or any reference outside of
+        traced functions.
+
+    Returns:
+      An array of the reference's shape and dtype.
+
     Raises:
       ValueError: if ``ref`` is not a reference, was freed before, or was not created by the
         function under tracing.
 
-    >>> freeze(new_ref(np.float32(2.0)))
-    Array(2., dtype=float32)
+    In reverse mode it is the identity: the cotangent of the array is the cotangent of the
+    contents.
+
+    >>> ref = new_ref(np.float32(2.0))
+    >>> ref[...] = 3.0
+    >>> freeze(ref)
+    Array(3., dtype=float32)
     """
     return freeze_p.bind(_checked(ref, "freeze"))
 
 
 @api_boundary
 def free_ref(ref: Any) -> None:
-    """Free a reference and discard its contents. Raises the errors of :func:`freeze`.
+    """Free a reference and discard its contents.
 
-    >>> free_ref(new_ref(np.float32(2.0)))
+    Args:
+      ref: a reference, as for :func:`freeze`.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      ValueError: if ``ref`` is not a reference, was freed before, or was not created by the
+        function under tracing.
+
+    A reference that is not freed is freed with its last use; the call frees its memory earlier.
+
+    >>> ref = new_ref(np.float32(2.0))
+    >>> free_ref(ref)
+    >>> try:
+    ...     ref[...]
+    ... except ValueError as error:
+    ...     print("freed" in str(error))
+    False
     """
     free_ref_p.bind(_checked(ref, "free_ref"))
 
@@ -135,13 +178,26 @@ def _checked(ref: Any, name: str) -> Any:
 
 @api_boundary
 def get(ref: Any, idx: Any = None) -> Any:
-    """``ref[idx]``: the part of the array selected by an index; by default the whole array.
+    """``ref[idx]``: the part of the array selected by an index.
+
+    Args:
+      ref: a reference or a view of one.
+      idx: an integer, slice, ``ds(start, size)``, ``...``, an integer array or a tuple of these;
+        by default the whole array.
+
+    Returns:
+      An array of the dtype of the reference: a copy, which later writes do not change.
 
     Raises:
       ValueError: if ``ref`` is not a reference, or a concrete index is out of bounds.
 
-    >>> get(new_ref(np.arange(3.0, dtype=np.float32)), 1)
+    Traced indices out of bounds are clamped. It is differentiable with respect to the contents.
+
+    >>> ref = new_ref(np.arange(3.0, dtype=np.float32))
+    >>> get(ref, 1)
     Array(1., dtype=float32)
+    >>> get(ref).tolist()
+    [0.0, 1.0, 2.0]
     """
     if type(ref) is RefView:
         return ref[idx]
@@ -154,11 +210,21 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     """``ref[idx] = value``: replace the part of the array selected by an index.
 
     Args:
-      value: the new elements, with the shape of the part and the dtype of the reference.
+      ref: a reference or a view of one.
+      idx: an integer, slice, ``ds(start, size)``, ``...``, an integer array or a tuple of these;
+        ``None`` is the whole array.
+      value: the new elements, with the shape of the part and the dtype of the reference; it is
+        not broadcast.
+
+    Returns:
+      ``None``.
 
     Raises:
       ValueError: if shape or dtype of ``value`` differ, ``ref`` is not a reference, or a concrete
         index is out of bounds.
+
+    Traced indices out of bounds are clamped; positions out of bounds in an integer array are not
+    written. It is differentiable with respect to ``value``.
 
     >>> ref = new_ref(np.zeros(2, np.float32))
     >>> set(ref, 1, 3.0)
@@ -184,12 +250,29 @@ def _write(ref: Any, index: Index, operands: Sequence[Any], value: Any) -> None:
 def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
     """Replace the part of the array selected by an index, and return its old value.
 
-    Arguments and errors are those of :func:`set`. The swap is atomic: of threads that swap the same
-    reference concurrently, each receives a value written by another.
+    Args:
+      ref: a reference or a view of one.
+      idx: an integer, slice, ``ds(start, size)``, ``...``, an integer array or a tuple of these;
+        ``None`` is the whole array.
+      value: the new elements, with the shape of the part and the dtype of the reference; it is
+        not broadcast.
+      _function_name: name of the caller in errors.
+
+    Returns:
+      An array: the old elements of the part.
+
+    Raises:
+      ValueError: if shape or dtype of ``value`` differ, ``ref`` is not a reference, or a concrete
+        index is out of bounds.
+
+    The swap is atomic: of threads that swap the same reference concurrently, each receives a
+    value written by another.
 
     >>> ref = new_ref(np.zeros(2, np.float32))
     >>> swap(ref, 0, 3.0)
     Array(0., dtype=float32)
+    >>> ref
+    Ref([3., 0.], dtype=float32)
     """
     if type(ref) is RefView:
         return RefView(ref, idx).swap(value)
@@ -210,7 +293,21 @@ def _stored(value: Any, name: str) -> Any:
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
     """``ref[idx] += x`` in one operation; values at repeated indices are all added.
 
-    Arguments and errors are those of :func:`set`.
+    Args:
+      ref: a reference or a view of one.
+      idx: an integer, slice, ``ds(start, size)``, ``...``, an integer array or a tuple of these;
+        ``None`` is the whole array.
+      x: the elements to add, with the shape of the part and the dtype of the reference.
+
+    Returns:
+      ``None``.
+
+    Raises:
+      ValueError: if shape or dtype of ``value`` differ, ``ref`` is not a reference, or a concrete
+        index is out of bounds.
+
+    With ``ref[idx] += x`` each position of an integer array is read once, so that repeated
+    indices add only one value. In reverse mode cotangents are accumulated by this operation.
 
     >>> ref = new_ref(np.zeros(2, np.float32))
     >>> addupdate(ref, np.array([1, 1]), np.ones(2, np.float32))

@@ -28,11 +28,17 @@ def compose_indices(
 
     Args:
       shape: the shape of the array that ``outer`` indexes.
+      outer: a parsed index, the first result of :func:`parse_index`.
+      outer_operands: its operands, the second result.
+      inner: a parsed index of the elements at ``outer``.
+      inner_operands: its operands.
 
     Returns:
       The index and its operands. ``None`` if an index has an array of positions and the other is
       not that of a whole array, if sizes are symbolic, or if ``outer`` selects nothing. Positions
       in a view are clamped to the view.
+
+    A view of a view is one access of the reference by it.
 
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index

@@ -63,6 +63,7 @@ def parse_index(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[An
     """The normalized form of a user's index for an array of a shape, and its operands.
 
     Args:
+      shape: the shape of the array.
       user_index: integers, slices, ``ds``, ``...``, integer arrays and concrete masks, as between
         the brackets of ``ref[...]``; or ``None`` for the whole array.
 
@@ -72,6 +73,8 @@ def parse_index(shape: tuple[int, ...], user_index: Any) -> tuple[Index, list[An
     Raises:
       IndexError, ValueError: for constants out of bounds and too many indices.
       TypeError: for objects that are not indices.
+
+    Primitives of references have the first as a parameter, and the second as operands.
 
     >>> import numpy as np
     >>> parse_index((4, 6), (-1, slice(2, 5)))
@@ -236,11 +239,23 @@ def layout(index: Sequence[Any], operands: Sequence[Any]) -> Layout | None:
 def selected_shape(
     shape: tuple[int, ...], index: Index, operands: Sequence[Any]
 ) -> tuple[int, ...]:
-    """The shape of the elements that an index selects; ``operands`` may be avals.
+    """The shape of the elements that an index selects.
+
+    Args:
+      shape: the shape of the array.
+      index: a parsed index, the first result of :func:`parse_index`.
+      operands: its second result, or the avals of these operands.
+
+    Returns:
+      A tuple of sizes.
+
+    Integers remove axes; an array of positions has its own axes.
 
     >>> import numpy as np
     >>> selected_shape((4, 6), *parse_index((4, 6), (np.array([0, 2, 3]), slice(1, 3))))
     (3, 2)
+    >>> selected_shape((4, 6), *parse_index((4, 6), 1))
+    (6,)
     """
     if index is None:
         return shape

@@ -36,6 +36,16 @@ from .indexing import (
 def read_at(x: Any, index: Index, operands: Sequence[Any]) -> Any:
     """The elements of an array at an index; positions out of bounds are clamped.
 
+    Args:
+      x: an array.
+      index: a parsed index, the first result of :func:`parse_index`.
+      operands: its second result: the traced positions.
+
+    Returns:
+      An array of the selected shape and of the array's dtype.
+
+    Interpreters of references evaluate reads by it. It is linear in ``x``.
+
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index
     >>> x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
@@ -65,12 +75,18 @@ def read_at(x: Any, index: Index, operands: Sequence[Any]) -> Any:
 def write_at(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
     """The array with the elements at an index replaced.
 
-    Args:
-      new: elements of the selected shape and of the array's dtype.
-
     Starts of slices are clamped, and so are single positions. If the index has an array of
     positions or a stride, positions out of bounds write nothing. Which of several values at one
     position is written is not specified.
+
+    Args:
+      x: an array.
+      index: a parsed index, the first result of :func:`parse_index`.
+      operands: its second result: the traced positions.
+      new: elements of the selected shape and of the array's dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
 
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index
@@ -84,9 +100,19 @@ def write_at(x: Any, index: Index, operands: Sequence[Any], new: Any) -> Any:
 
 
 def add_at(x: Any, index: Index, operands: Sequence[Any], more: Any) -> Any:
-    """The array with ``more`` added to the elements at an index; Booleans are combined by "or".
+    """The array with values added to the elements at an index; booleans are combined by "or".
 
-    Values at repeated positions are all added. Otherwise like :func:`write_at`.
+    Args:
+      x: an array.
+      index: a parsed index, the first result of :func:`parse_index`.
+      operands: its second result: the traced positions.
+      more: elements of the selected shape and of the array's dtype.
+
+    Returns:
+      An array of the shape and dtype of ``x``.
+
+    Values at repeated positions are all added. Positions out of bounds are treated as by
+    :func:`write_at`.
 
     >>> import numpy as np
     >>> from primax_core.extend.references import parse_index

@@ -53,6 +53,9 @@ def add_check(name: str, check: Check, *, optional: bool = True, double: bool = 
       optional: most primitives have nothing to check.
       double: the check runs in double precision, and calls ``get(double=True)``.
 
+    Returns:
+      ``None``.
+
     Raises:
       ValueError: another check has the name.
 
