@@ -19,7 +19,7 @@ LIMITS: dict[str, float] = {
     "primax_core": 22,
     "primax_distributed": 29,
     "primax_interpreters": 14,
-    "primax_kernels": 63,
+    "primax_kernels": 13,
     "primax_nn": 33,
     "primax_numpy": 22,
     "primax_scipy": 17,

@@ -233,6 +233,27 @@ def test_primitives_of_others_that_have_our_names():
     assert flops(prim.bind, X).flops == 6
 
 
+def test_parameters_that_describe_themselves():
+    class Blocks:
+        def explain_lines(self):
+            return ["halves", "grid: 2", "operand: float32[3]"]
+
+    prim = Primitive("blocked")
+    prim.rule(abstract)(lambda x, *, blocks: x)
+    prim.rule(lower)(lambda ctx, x, *, blocks: ctx.call(lambda a: a + a, x))
+    blocks = Blocks()
+
+    def both(x):
+        return px.jit(lambda y: prim.bind(prim.bind(y, blocks=blocks), blocks=blocks))(x)
+
+    report = explain(both, X)
+    (described,) = report.described
+    assert (described.primitive, described.count, described.title) == ("blocked", 2, "halves")
+    assert "blocked halves at test_explain.py:" in str(report) and ", 2 times" in str(report)
+    assert "    grid: 2\n    operand: float32[3]" in str(report)
+    assert "operand: float32[3]</pre>" in report.to_html()
+
+
 # Memory
 
 

@@ -9,9 +9,11 @@ import pytest
 from kernels_under_test import F32, add_blocks
 
 import primax_kernels as pk
-from primax_core import ShapeDtypeStruct, errors, jit, lax
-from primax_kernels.tpu import VMEM, CompilerParams
-from primax_kernels.triton import store
+from primax_core import ShapeDtypeStruct, errors, jit, lax, make_jaxpr
+from primax_kernels._mosaic import program as mosaic_program
+from primax_kernels._triton import program as triton_program
+from primax_kernels.tpu import VMEM, CompilerParams, SemaphoreType
+from primax_kernels.triton import load, store
 
 X = np.arange(10, dtype=F32)
 OUT = ShapeDtypeStruct((10,), F32)
@@ -110,6 +112,9 @@ OPTIONS = {
     "cost": ({"cost_estimate": "high"}, "cost_estimate is a CostEstimate, got 'high'"),
     "name": ({"name": 7}, "the name of a kernel is a string, got 7"),
     "metadata": ({"metadata": 7}, "metadata is a mapping of strings, got 7"),
+    "nested metadata": ({"metadata": {"a": {}}}, "metadata is a mapping of strings, got {'a': {}}"),
+    "a grid of Booleans": ({"grid": (True,)}, "sizes of a grid are integers, got True"),
+    "no results": ({"out": None}, "such as ShapeDtypeStruct; got None"),
     "scratch that the kernel does not take": (
         {"scratch_shapes": VMEM((2,), F32)},
         "is called with 1 operands, 1 results and 1 scratch memories: copy() takes 2",
@@ -316,3 +321,33 @@ def test_scalars_of_an_enclosing_function():
 
     with pytest.raises(ValueError, match=r"uses arrays from outside \(float32\[\]\)"):
         jit(scaled)(X, F32(2))
+
+
+def test_a_memory_that_there_is_not():
+    with pytest.raises(TypeError, match="memory_space is a memory, such as "):
+        pk.BlockSpec((5,), lambda i: i, memory_space="vram")
+
+
+def test_masks_have_booleans():
+    def kernel(x, o):
+        o[...] = load(x, mask=x[...])
+
+    with pytest.raises(TypeError, match="a mask has Booleans, got float32: compare, as in x > 0"):
+        pk.pallas_call(kernel, OUT)(X)
+
+
+@pytest.mark.parametrize("use", [pk.semaphore_signal, pk.semaphore_wait, pk.semaphore_read])
+def test_arrays_of_semaphores(use):
+    def kernel(x, o, semaphores):
+        use(semaphores)
+
+    call = pk.pallas_call(kernel, OUT, scratch_shapes=[SemaphoreType.REGULAR((2,))])
+    with pytest.raises(ValueError, match=r"takes one semaphore, got an array of shape \(2,\)"):
+        call(X)
+
+
+@pytest.mark.parametrize("name", ["ядро", "2nd", 'x"); {', "", "two words"])
+def test_names_in_texts_are_identifiers(name):
+    kernel = make_jaxpr(pk.pallas_call(copy, OUT, name=name))(X).eqns[0].params["kernel"]
+    for emit in (triton_program.emit, mosaic_program.emit):
+        assert re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", emit(kernel).name)

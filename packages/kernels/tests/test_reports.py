@@ -10,7 +10,7 @@ from documented_programs import PROGRAMS
 from kernels_under_test import CASES, F32, matmul, operands, running_sum
 
 import primax_kernels as pk
-from primax_core import ShapeDtypeStruct, ds, jit, lax
+from primax_core import ShapeDtypeStruct, ds, jit, lax, make_jaxpr
 from primax_kernels import tpu, triton
 
 X = np.arange(8, dtype=F32)
@@ -47,6 +47,37 @@ def test_text_of_a_report():
         "in_specs[0]: float32[2] of float32[6] at (i), 3 fetches, 24 B", "on a CPU: a loop over i",
     ):  # fmt: skip
         assert part in text
+
+
+def test_what_transformations_make_of_a_kernel():
+    rows = pk.BlockSpec((8, 128), lambda i: (i, 0))
+    x = ShapeDtypeStruct((32, 128), F32)
+    call = pk.pallas_call(
+        lambda x, o: o.__setitem__(..., lax.sin(x[...])), x, grid=4, in_specs=[rows], out_specs=rows
+    )
+    (kernel,) = pk.explain_kernel(call, x).kernels
+    by_name = {t.name: t for t in kernel.transformations}
+    assert [(n, t.cuda, t.tpu) for n, t in by_name.items()] == [
+        ("vmap", True, True), ("jvp", True, True), ("grad", False, False)
+    ]  # fmt: skip
+    text = str(pk.explain_kernel(CASES["windows"].call, *shapes("windows")))
+    assert "jvp: a kernel on GPUs, each reference has one to its tangents beside it; not on" in text
+    assert "not on TPUs: " in text and "compiled by Mosaic for a TPU)" in text
+    assert "grad: operations on arrays, put a custom_vjp around the call" in text
+    integers = pk.pallas_call(lambda x, o: o.__setitem__(..., x[...]), ShapeDtypeStruct((8,), int))
+    text = str(pk.explain_kernel(integers, ShapeDtypeStruct((8,), int)))
+    assert "jvp: operations on arrays, because no operand has a tangent" in text
+
+
+def test_lines_for_explain():
+    eqns = make_jaxpr(matmul)(*shapes("matmul")).eqns
+    (kernel,) = [e.params["kernel"] for e in eqns if "kernel" in e.params]
+    assert kernel.explain_lines() == [
+        "kernel", "grid: 2 x 1 x 3",
+        "in_specs[0]: float32[4,2] of float32[8,6] at (i, k)",
+        "in_specs[1]: float32[2,4] of float32[6,4] at (k, j)",
+        "out_specs: float32[4,4] of float32[8,4] at (i, j)",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", list(CASES))

@@ -13,10 +13,14 @@ from primax_core.extend import (
     ReadEffect,
     ShapedArray,
     WriteEffect,
+    Zero,
     abstract,
     discharge,
     effects,
     expand,
+    instantiate,
+    is_zero,
+    jvp,
     typeof,
 )
 from primax_core.extend.references import (
@@ -28,6 +32,8 @@ from primax_core.extend.references import (
     selected_shape,
     write_at,
 )
+
+from ._typing import ArrayLike, Reference
 
 masked_get_p: Final[Primitive] = Primitive("masked_get")
 """Read of a part of a reference; ``other`` where the mask is false, also beyond the reference."""
@@ -43,9 +49,14 @@ masked_add_p: Final[Primitive] = Primitive("masked_add", multiple_results=True)
 
 
 def load(
-    ref: Any, *, mask: Any = None, other: Any = None, cache_modifier: str | None = None,
-    eviction_policy: str | None = None, volatile: bool = False,
-) -> Any:  # fmt: skip
+    ref: Reference,
+    *,
+    mask: ArrayLike | None = None,
+    other: ArrayLike | None = None,
+    cache_modifier: str | None = None,
+    eviction_policy: str | None = None,
+    volatile: bool = False,
+) -> Any:
     """Read a reference or a view of it (``ref.at[index]``).
 
     Args:
@@ -55,6 +66,7 @@ def load(
       cache_modifier, eviction_policy, volatile: hints for GPUs.
 
     Raises:
+      TypeError: if the mask has no Booleans.
       ValueError: if the mask does not broadcast to the part, or ``other`` comes without a mask.
 
     >>> from primax_core import ds, new_ref
@@ -67,12 +79,18 @@ def load(
         if other is not None:
             raise ValueError("load takes `other` together with a mask")
         return view.get()
-    mask = _broadcast(mask, view.shape, np.dtype(bool), "the mask")
+    mask = _mask(mask, view.shape)
     other = _broadcast(0 if other is None else other, view.shape, view.dtype, "`other`")
     return _bind(masked_get_p, view, mask, other)
 
 
-def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None = None) -> None:
+def store(
+    ref: Reference,
+    val: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    eviction_policy: str | None = None,
+) -> None:
     """Write a reference or a view of it (``ref.at[index]``).
 
     Args:
@@ -96,14 +114,14 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
     if mask is None:
         view.set(value)
     else:
-        mask = _broadcast(mask, view.shape, np.dtype(bool), "the mask")
+        mask = _mask(mask, view.shape)
         _bind(masked_swap_p, view, value, mask)
 
 
 def former(ref: Any, *, mask: Any = None) -> Any:
     """The contents of a reference or a view of it, which need not have been written."""
     view = _view(ref)
-    mask = _broadcast(True if mask is None else mask, view.shape, np.dtype(bool), "the mask")
+    mask = _mask(True if mask is None else mask, view.shape)
     other = _broadcast(0, view.shape, view.dtype, "`other`")
     return _bind(former_get_p, view, mask, other)
 
@@ -121,6 +139,13 @@ def _view(ref: Any, index: Any = ...) -> RefView:
             "reference once"
         )
     return view
+
+
+def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
+    dtype = typeof(mask).dtype
+    if dtype != np.bool_:
+        raise TypeError(f"a mask has Booleans, got {dtype}: compare, as in x > 0")
+    return _broadcast(mask, shape, np.dtype(bool), "the mask")
 
 
 def _broadcast(x: Any, shape: tuple[int, ...], dtype: Any, what: str) -> Any:
@@ -181,6 +206,51 @@ def _swap_discharge(refs: Any, args: Any, *, index: Any) -> Any:
     x, value, mask, *operands = args
     old, new = _write_in_place(x, index, operands, value, mask)
     return old, [new, *[None] * (len(args) - 1)]
+
+
+# In a kernel of tangents a reference is an operand with a tangent: the reference to the tangents.
+
+
+@former_get_p.rule(jvp)
+def _former_get_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, index: Any) -> Any:
+    return _get_jvp(former_get_p, primals, tangents, index)
+
+
+@masked_get_p.rule(jvp)
+def _masked_get_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, index: Any) -> Any:
+    return _get_jvp(masked_get_p, primals, tangents, index)
+
+
+def _get_jvp(
+    prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], index: Any
+) -> tuple[Any, Any]:
+    ref, mask, other, *operands = primals
+    of_ref, _, of_other, *_ = tangents
+    out = prim.bind(ref, mask, other, *operands, index=index)
+    if not dtypes.issubdtype(out.dtype, np.inexact):
+        return out, Zero.like(out)
+    if not is_zero(of_ref):
+        return out, prim.bind(of_ref, mask, instantiate(of_other), *operands, index=index)
+    if is_zero(of_other):
+        return out, Zero.like(out)
+    return out, lax.select(mask, lax.full(out.shape, 0, out.dtype), of_other)
+
+
+@masked_swap_p.rule(jvp)
+def _masked_swap_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, index: Any
+) -> tuple[Any, Any]:
+    ref, value, mask, *operands = primals
+    of_ref, of_value, *_ = tangents
+    old = masked_swap_p.bind(ref, value, mask, *operands, index=index)
+    if is_zero(of_ref):
+        if not is_zero(of_value):
+            raise NotImplementedError(
+                "a value with a tangent is written into a reference without tangents"
+            )
+        return old, Zero.like(old)
+    tangent = instantiate(of_value)
+    return old, masked_swap_p.bind(of_ref, tangent, mask, *operands, index=index)
 
 
 @masked_add_p.rule(abstract)
@@ -278,7 +348,9 @@ def _with_operand(index: Any) -> list[Any]:
 
 
 def _atomic(name: str, combine: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
-    def atomic(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    def atomic(
+        x_ref_or_view: Reference, idx: Any, val: ArrayLike, *, mask: ArrayLike | None = None
+    ) -> Any:
         view = _view(x_ref_or_view, idx)
         if view.index is not None and INTEGER_ARRAY in view.index:
             raise ValueError(
@@ -325,7 +397,9 @@ atomic_xchg: Callable[..., Any] = _atomic(
 )
 
 
-def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+def atomic_add(
+    x_ref_or_view: Reference, idx: Any, val: ArrayLike, *, mask: ArrayLike | None = None
+) -> Any:
     """Add a value to elements in one step; returns the old value.
 
     Args:
@@ -337,7 +411,7 @@ def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> A
     view = _view(x_ref_or_view, idx)
     value = _broadcast(val, view.shape, view.dtype, "the value")
     if mask is not None:
-        mask = _broadcast(mask, view.shape, np.dtype(bool), "the mask")
+        mask = _mask(mask, view.shape)
     old = view.get() if mask is None else load(view, mask=mask)
     if view.index is None or INTEGER_ARRAY not in view.index:
         store(view, lax.add(old, value), mask=mask)
@@ -348,7 +422,7 @@ def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> A
     return old
 
 
-def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+def atomic_cas(ref: Reference, cmp: ArrayLike, val: ArrayLike) -> Any:
     """Replace a scalar by ``val`` if it equals ``cmp``, in one step; returns the old value.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from primax_core.extend import Eqn, Jaxpr, expanded, interpret
 
@@ -35,6 +35,28 @@ class AffineForm:
             low += min(c * (n - 1), 0)
             high += max(c * (n - 1), 0)
         return low, high
+
+
+LETTERS: Final = "ijklmnopqrstuvwxyzabcdefgh"
+"""Names of the dimensions of a grid in reports."""
+
+
+def as_text(form: AffineForm | None) -> str:
+    """The index of a block, such as ``2*i + j``; ``"?"`` if it is not affine.
+
+    >>> as_text(AffineForm((2, 1), 0)), as_text(AffineForm((0, 0), 3)), as_text(None)
+    ('2*i + j', '3', '?')
+    """
+    if form is None:
+        return "?"
+    terms = []
+    for d, c in enumerate(form.coefficients):
+        letter = LETTERS[d % 26]
+        if c:
+            terms.append(letter if c == 1 else f"{c}*{letter}")
+    if form.constant or not terms:
+        terms.append(str(form.constant))
+    return " + ".join(terms)
 
 
 def affine_forms(jaxpr: Jaxpr, rank: int) -> tuple[AffineForm | None, ...]:

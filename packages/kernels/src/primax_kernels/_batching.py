@@ -11,6 +11,7 @@ from primax_core.extend import Jaxpr, ShapedArray, Var
 from ._block_mapping import INDEX, BlockMapping, Extent
 from ._cpu.facts import facts_of
 from ._kernel import Kernel
+from ._symbolic_export import has_symbolic_sizes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +50,8 @@ def batched_kernel(kernel: Kernel, mapped: Sequence[bool], size: int) -> Batched
 def _batched(kernel: Kernel, mapped: tuple[bool, ...], size: int) -> BatchedKernel | None:
     n = len(kernel.prefetched)
     if any(mapped[:n]) or kernel.dynamic or size == 0 or 0 in kernel.grid or not kernel.outputs:
+        return None
+    if has_symbolic_sizes(kernel):
         return None
     inputs = [_with_batch(m, size, b) for m, b in zip(kernel.inputs, mapped[n:])]
     changes = {

@@ -11,8 +11,10 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import typeof
 
+from ._typing import ArrayLike, DTypeLike
 
-def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
+
+def bitcast(x: ArrayLike, ty: DTypeLike, dim: int = -2) -> Any:
     """The bits of an array as elements of another dtype, with the same number of axes.
 
     Neighbours along ``dim`` share an element of a wider dtype, the first in the lowest bits; an
@@ -52,7 +54,7 @@ def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
     return lax.bitcast_convert_type(lax.transpose(lax.reshape(x, split), order), dtype)
 
 
-def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
+def pack_elementwise(xs: Sequence[Any], *, packed_dtype: DTypeLike) -> Any:
     """Several arrays, converted to a narrower dtype, in the bits of one of unsigned integers.
 
     Args:
@@ -81,7 +83,9 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
     return packed
 
 
-def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> Any:
+def unpack_elementwise(
+    x: ArrayLike, *, index: int, packed_dtype: DTypeLike, unpacked_dtype: DTypeLike
+) -> Any:
     """One of the arrays that `pack_elementwise` packed.
 
     Args:
@@ -103,7 +107,9 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
     return lax.convert_element_type(lax.bitcast_convert_type(part, narrow), unpacked_dtype)
 
 
-def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **sizes: int) -> Any:
+def einshape(
+    equation: str, x: ArrayLike, assert_is_tile_preserving: bool = False, **sizes: int
+) -> Any:
     """An array reshaped and transposed by an equation such as ``"a(bc)d->cabd"``.
 
     Letters stand for axes. On the left, letters in parentheses split an axis, in row-major order;

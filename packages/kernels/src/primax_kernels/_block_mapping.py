@@ -25,9 +25,10 @@ from primax_core.extend import (
     summarize_function,
     typeof,
 )
+from primax_core.extend.dimensions import is_static
 
 from . import _grid
-from ._affine import AffineForm, affine_forms
+from ._affine import AffineForm, affine_forms, as_text
 from ._block_specs import (
     Blocked,
     BlockSpec,
@@ -168,6 +169,11 @@ class BlockMapping:
             ]
         return evaluate_scalars(self.discharged_map, args)
 
+    @property
+    def index_texts(self) -> tuple[str, ...]:
+        """The index of the block, an entry for each axis, such as ``2*i + j``; ``"?"``: unknown."""
+        return tuple(as_text(f) for f in self.forms[: len(self.extents)])
+
     @cached_property
     def forms(self) -> tuple[AffineForm | None, ...]:
         """The index of the block as affine functions of the grid's indices; ``None``: unknown."""
@@ -196,6 +202,12 @@ def mapping_of(
         extents = tuple(Extent(n, n) for n in aval.shape)
     else:
         extents = _extents(spec.block_shape, aval, name)  # type: ignore[union-attr]
+    for axis, e in enumerate(extents):
+        if not is_static((e.size,)):
+            raise ValueError(
+                f"{name}: the block has all {e.size} elements along axis {axis}, a symbolic size: "
+                "give the block a known size"
+            )
     if math.prod(grid):
         _check_blocks_exist(extents, aval, name)
     user_map = None if is_whole(spec) else spec.index_map  # type: ignore[union-attr]
@@ -211,7 +223,7 @@ def mapping_of(
 
 def _check_blocks_exist(extents: tuple[Extent, ...], aval: ShapedArray, name: str) -> None:
     for axis, (e, n) in enumerate(zip(extents, aval.shape)):
-        if n == 0 and e.size and not any(e.padding):
+        if is_static((n,)) and n == 0 and e.size and not any(e.padding):
             raise ValueError(
                 f"{name}: the array of shape {aval.shape} has no block of {e.size} elements along "
                 f"axis {axis}, but the grid has steps"
@@ -260,12 +272,12 @@ def _extent(entry: Any, axis: int, n: int, name: str) -> Extent:
             f"{name}: the block of axis {axis} is {entry!r}; supported are an integer, None, "
             "Blocked, Element, Squeezed, BoundedSlice and Indirect"
         )
-    size = _size(entry, axis, min(n, 1), name)
+    size = _size(entry, axis, min(n, 1) if is_static((n,)) else 1, name)
     return Extent(size, size)
 
 
 def _size(size: Any, axis: int, least: int, name: str) -> int:
-    if not hasattr(size, "__index__"):
+    if not hasattr(size, "__index__") or not is_static((size,)):
         raise TypeError(f"{name}: the size of the block of axis {axis} is an integer, got {size!r}")
     n = int(size.__index__())
     if n < least:

@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from primax_core.extend import Tracer, typeof
+from primax_core.extend.dimensions import is_symbolic_dim, size_as
 
 from ._memory_spaces import MemorySpace
+from ._symbolic_export import REWRITE, symbolic_sizes_are_allowed
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class BlockSpec:
     Args:
       block_shape: an entry for each axis of the array: a size, ``None`` for one element whose axis
         the kernel does not see, or an object of `Blocked`, `Element`, `Squeezed`,
-        `BoundedSlice`, `Indirect`. By default the whole array. TPUs refuse the last two.
+        `BoundedSlice`, `Indirect`. By default the whole array.
       index_map: function of the indices of the grid (and of prefetched scalars, if there are any)
         to the index of the block, an entry for each axis. By default the first block.
       memory_space: memory of the block. `ANY` passes the whole array.
@@ -122,6 +126,10 @@ class BlockSpec:
             )
         if index_map is not None and not callable(index_map):
             raise TypeError(f"index_map is a function of the grid's indices, got {index_map!r}")
+        if memory_space is not None and not callable(memory_space):
+            raise TypeError(
+                f"memory_space is a memory, such as pl.ANY or tpu.VMEM, got {memory_space!r}"
+            )
         self.block_shape: Any = None if block_shape is None else tuple(block_shape)
         self.index_map: Callable[..., Any] | None = index_map
         self.memory_space: Any = memory_space
@@ -219,7 +227,14 @@ def grid_tuple(grid: Any) -> tuple[Any, ...]:
         if isinstance(size, Tracer) and _is_integer_scalar(size):
             sizes.append(size)
             continue
+        if is_symbolic_dim(size):
+            if not symbolic_sizes_are_allowed():
+                raise TypeError(f"the grid {grid!r} has the symbolic size {size}: {REWRITE}")
+            sizes.append(size_as(size, np.int32))
+            continue
         try:
+            if isinstance(size, (bool, np.bool_)):
+                raise TypeError
             sizes.append(int(size.__index__()))
         except Exception:
             raise TypeError(f"sizes of a grid are integers, got {size!r} in {grid!r}") from None

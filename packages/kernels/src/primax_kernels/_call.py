@@ -41,17 +41,19 @@ from ._memory_spaces import scratch_type
 from ._partitioning import division_of
 from ._primitive import divided_pallas_call_p, pallas_call_p
 from ._stepping import can_step, check_concrete, step_through
+from ._symbolic_export import REWRITE, symbolic_sizes_are_allowed
+from ._typing import Grid, Specs, Types
 
 
 def pallas_call(
     kernel: Callable[..., None],
-    out_shape: Any,
+    out_shape: Types,
     *,
     grid_spec: GridSpec | None = None,
-    grid: Any = (),
-    in_specs: Any = no_block_spec,
-    out_specs: Any = no_block_spec,
-    scratch_shapes: Any = (),
+    grid: Grid = (),
+    in_specs: Specs = no_block_spec,
+    out_specs: Specs = no_block_spec,
+    scratch_shapes: Types = (),
     input_output_aliases: Mapping[int, int] | Sequence[tuple[int, int]] = (),
     debug: bool = False,
     interpret: Any = False,
@@ -130,7 +132,9 @@ def pallas_call(
         raise TypeError(f"a kernel is a function of references, got {kernel!r}")
     if not isinstance(name, (str, NoneType)):
         raise TypeError(f"the name of a kernel is a string, got {name!r}")
-    if not isinstance(metadata, (Mapping, NoneType)):
+    if not isinstance(metadata, (Mapping, NoneType)) or not all(
+        isinstance(x, str) for item in (metadata or {}).items() for x in item
+    ):
         raise TypeError(f"metadata is a mapping of strings, got {metadata!r}")
     aliases = _alias_pairs(input_output_aliases)
     parts = kernel, name, grid_spec, out_shape, aliases, compiler_params
@@ -297,16 +301,14 @@ def _aval(x: Any, i: int) -> ShapedArray:
     aval = typeof(x)
     if not isinstance(aval, ShapedArray):
         raise TypeError(f"operand {i} of a kernel is an array, got {aval}")
-    if not is_static(aval.shape):
-        raise ValueError(
-            f"operand {i} of a kernel has the shape {aval.shape}: kernels take no symbolic sizes"
-        )
+    if not is_static(aval.shape) and not symbolic_sizes_are_allowed():
+        raise ValueError(f"operand {i} of a kernel has the shape {aval.shape}: {REWRITE}")
     return ShapedArray(aval.shape, aval.dtype)
 
 
 def _out_avals(out_shape: Any) -> list[ShapedArray]:
     leaves = tree_util.tree_leaves(out_shape)
-    for leaf in leaves:
+    for leaf in leaves if out_shape is not None else [None]:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             raise TypeError(
                 "out_shape is a pytree of objects with a shape and a dtype, such as "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from ._memory_spaces import scratch_type
 from ._poison import poison
 from ._semaphores import begins_with_zeros
 from ._tpu_memory import ACC, accumulators
+from ._typing import ArrayLike
 
 
-def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
+def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
     """Decorator that runs a function without arguments if a condition holds.
 
     Args:
@@ -52,7 +53,12 @@ def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
 
 
 def loop(
-    lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: Any = None
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    init_carry: Any = None,
+    step: ArrayLike = 1,
+    unroll: int | bool | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorator that runs a function for ``lower``, ``lower + step``, ... below ``upper``.
 
@@ -92,7 +98,7 @@ def loop(
 
 
 def run_scoped(
-    f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any
+    f: Callable[..., Any], *types: Any, collective_axes: str | Sequence[str] = (), **kw_types: Any
 ) -> Any:
     """Call a function with references to new memory, which it must not keep.
 
@@ -132,7 +138,9 @@ def run_scoped(
     return result
 
 
-def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable[..., Any]:
+def with_scoped(
+    *types: Any, collective_axes: str | Sequence[str] = (), **kw_types: Any
+) -> Callable[..., Any]:
     """Decorator form of `run_scoped`: runs the function at once and becomes its result."""
 
     def decorate(f: Callable[..., Any]) -> Any:

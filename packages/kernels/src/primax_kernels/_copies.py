@@ -14,6 +14,7 @@ from primax_core.extend import current_trace
 from ._copy_operations import bind_copy, copy_start_p, copy_wait_p
 from ._selected import SelectedRef
 from ._semaphores import semaphore_signal, semaphore_wait
+from ._typing import Reference
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,11 @@ class AsyncCopy:
 
 
 def make_async_copy(
-    src_ref: Any, dst_ref: Any, sem: Any = None, *, src_sem: Any = None
+    src_ref: Reference,
+    dst_ref: Reference,
+    sem: Reference | None = None,
+    *,
+    src_sem: Reference | None = None,
 ) -> AsyncCopy:
     """A copy between references or views of them that has not been started.
 
@@ -87,9 +92,14 @@ def make_async_copy(
 
 
 def async_copy(
-    src_ref: Any, dst_ref: Any, sem: Any = None, *, src_sem: Any = None, priority: int = 0,
+    src_ref: Reference,
+    dst_ref: Reference,
+    sem: Reference | None = None,
+    *,
+    src_sem: Reference | None = None,
+    priority: int = 0,
     add: bool = False,
-) -> AsyncCopy:  # fmt: skip
+) -> AsyncCopy:
     """Start a copy between references or views of them; the result has the method ``wait``.
 
     Arguments and errors are those of `make_async_copy`.
@@ -103,7 +113,7 @@ def async_copy(
     return copy
 
 
-def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
+def sync_copy(src_ref: Reference, dst_ref: Reference, *, add: bool = False) -> None:
     """Copy between references or views of them. Arguments and errors are those of `async_copy`."""
     async_copy(src_ref, dst_ref, add=add)
 
@@ -120,9 +130,13 @@ def _write(ref: Any, value: Any) -> None:
 
 
 def make_async_remote_copy(
-    src_ref: Any, dst_ref: Any, send_sem: Any, recv_sem: Any, device_id: Any,
+    src_ref: Reference,
+    dst_ref: Reference,
+    send_sem: Reference,
+    recv_sem: Reference,
+    device_id: Any,
     device_id_type: Any = None,
-) -> AsyncCopy:  # fmt: skip
+) -> AsyncCopy:
     """A copy to another device.
 
     Raises:
@@ -136,8 +150,12 @@ def make_async_remote_copy(
 
 
 def async_remote_copy(
-    src_ref: Any, dst_ref: Any, send_sem: Any, recv_sem: Any, device_id: Any,
+    src_ref: Reference,
+    dst_ref: Reference,
+    send_sem: Reference,
+    recv_sem: Reference,
+    device_id: Any,
     device_id_type: Any = None,
-) -> AsyncCopy:  # fmt: skip
+) -> AsyncCopy:
     """A copy to another device that is started. Raises the errors of `make_async_remote_copy`."""
     return make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)

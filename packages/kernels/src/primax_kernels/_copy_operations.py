@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from primax_core import lax
-from primax_core.extend import Primitive, expand
+from primax_core.extend import Primitive, expand, is_zero, jvp
 from primax_core.extend.references import RefView, get_p, swap_p
 
 from ._semaphores import COUNT
@@ -72,6 +72,34 @@ def _wait(*operands: Any, parts: CopyParts, nbytes: int, add: bool) -> list[Any]
     _, _, semaphore = parts.of(operands)
     _set(semaphore, lax.sub(_get(semaphore), COUNT.type(nbytes)))
     return []
+
+
+@copy_start_p.rule(jvp)
+def _start_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, parts: CopyParts, nbytes: int, add: bool
+) -> tuple[list[Any], list[Any]]:
+    """Tangents are copied at once; the semaphore counts the copy of the values alone."""
+    copy_start_p.bind(*primals, parts=parts, nbytes=nbytes, add=add)
+    n = len(parts.indices)
+    (of_source, index, operands), target, *_ = parts.of([*tangents[:n], *primals[n:]])
+    if is_zero(target[0]):
+        if not is_zero(of_source):
+            raise NotImplementedError("a copy of values with tangents into a reference without")
+        return [], []
+    if not is_zero(of_source):
+        value = _get((of_source, index, operands))
+        _set(target, lax.add(_get(target), value) if add else value)
+    elif not add:
+        _set(target, lax.full_like(_get(target), 0))
+    return [], []
+
+
+@copy_wait_p.rule(jvp)
+def _wait_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> tuple[list[Any], list[Any]]:
+    copy_wait_p.bind(*primals, **params)
+    return [], []
 
 
 def _get(part: tuple[Any, Any, list[Any]]) -> Any:

@@ -24,6 +24,7 @@ from ._barriers import core_barrier_p
 from ._control import when
 from ._semaphores import SemaphoreType
 from ._tpu_info import get_tpu_info
+from ._typing import Reference
 
 
 def _default_cores() -> int:
@@ -192,7 +193,7 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 # Barriers
 
 
-def core_barrier(sem: Any, *, core_axis_name: str) -> None:
+def core_barrier(sem: Reference, *, core_axis_name: str) -> None:
     """Wait until all cores of a mesh have arrived here.
 
     Writes of a core before the barrier are seen by all cores after it. The barrier divides

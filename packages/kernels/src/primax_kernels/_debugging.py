@@ -10,6 +10,8 @@ from primax_core import debug, lax
 from primax_core.extend import typeof
 from primax_core.extend.runtime import define_option
 
+from ._typing import ArrayLike
+
 
 class KernelCheckError(RuntimeError):
     """An access that the check of a kernel refuses, or a failed `debug_check`.
@@ -28,7 +30,7 @@ enable_debug_checks: Final[Any] = define_option(
 """The option, and a context manager that sets it: ``with enable_debug_checks(True): ...``."""
 
 
-def debug_check(condition: Any, message: str) -> None:
+def debug_check(condition: ArrayLike, message: str) -> None:
     """Check a condition when the kernel runs, if `enable_debug_checks` is set while tracing.
 
     Args:
@@ -51,7 +53,7 @@ def debug_check(condition: Any, message: str) -> None:
         debug.callback(check, lax.convert_element_type(condition, bool))
 
 
-def delay(nanos: Any) -> None:
+def delay(nanos: ArrayLike) -> None:
     """Wait, on accelerators, for a number of nanoseconds. Steps on a CPU have nothing to wait for.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import Any
 from primax_core import make_jaxpr
 from primax_core.extend import Jaxpr, dce_jaxpr, nbytes, summarize
 
+from ._affine import LETTERS
 from ._block_mapping import BlockMapping
 from ._call import traced_form
 from ._costs import costs_of
@@ -18,6 +19,7 @@ from ._cpu.grid import plan_of
 from ._kernel import Kernel
 from ._linear_calls import running_equations
 from ._primitive import pallas_call_p
+from ._transformations import TransformationReport, transformations_of
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class KernelReport:
       flops, transcendentals: operations of all steps; the most expensive branch of each condition
         counts.
       strategy: the form of the compiled program on a CPU.
+      transformations: what ``vmap``, ``jvp`` and ``grad`` make of the kernel.
     """
 
     name: str
@@ -85,6 +88,7 @@ class KernelReport:
     flops: int
     transcendentals: int
     strategy: str
+    transformations: tuple[TransformationReport, ...]
 
     @property
     def steps(self) -> int:
@@ -101,7 +105,7 @@ class KernelReport:
         lines = [f"kernel {self.source}, called at {self.called_at}", f"  grid: {grid} steps"]
         for i, d in enumerate(self.dimensions):
             at_once = f", {d.at_once} at once" if d.parallel else ""
-            lines.append(f"    {_LETTERS[i % 26]}: {d.size}, {d.reason}{at_once}")
+            lines.append(f"    {LETTERS[i % 26]}: {d.size}, {d.reason}{at_once}")
         lines.append("  blocks:")
         for b in self.blocks:
             lines.append(
@@ -113,6 +117,7 @@ class KernelReport:
             f"  memory of a step: {_size(self.live_bytes)}, scratch {_size(self.scratch_bytes)}",
             f"  operations: {self.flops} flops, {self.transcendentals} transcendentals",
             f"  on a CPU: {self.strategy}",
+            *(f"  {t}" for t in self.transformations),
         ]
         return "\n".join(lines)
 
@@ -179,6 +184,7 @@ def _report(plan: Plan, called_at: str) -> KernelReport:
         tuple(_blocks(m, kernel) for m in (*kernel.inputs, *kernel.outputs)),
         sum(nbytes(a.inner_aval) for a in kernel.scratch), facts.live_bytes,
         steps * flops, steps * transcendentals, _strategy(plan),
+        transformations_of(kernel),
     )  # fmt: skip
 
 
@@ -188,9 +194,8 @@ def _blocks(mapping: BlockMapping, kernel: Kernel) -> BlockReport:
     # In row-major order a block stays while only the dimensions behind the last of these change.
     fetches = math.prod(kernel.grid[: moves[-1] + 1]) if moves else min(math.prod(kernel.grid), 1)
     block = mapping.ref_aval.inner_aval
-    index = tuple(_index(f) for f in mapping.forms[: len(mapping.extents)])
     return BlockReport(
-        mapping.name, str(mapping.aval), str(block), index,
+        mapping.name, str(mapping.aval), str(block), mapping.index_texts,
         moves, fetches, fetches * int(nbytes(block)),
     )  # fmt: skip
 
@@ -203,20 +208,6 @@ def _used_indices(index_map: Jaxpr, rank: int) -> Sequence[int]:
     return [d for d in range(rank) if used[d]]
 
 
-def _index(form: Any) -> str:
-    """The index of a block as text, such as ``2*i + j``."""
-    if form is None:
-        return "?"
-    terms = []
-    for d, c in enumerate(form.coefficients):
-        letter = _LETTERS[d % 26]
-        if c:
-            terms.append(letter if c == 1 else f"{c}*{letter}")
-    if form.constant or not terms:
-        terms.append(str(form.constant))
-    return " + ".join(terms)
-
-
 def _strategy(plan: Plan) -> str:
     grid, facts = plan.kernel.grid, plan.facts
     sequential = [d for d, p in enumerate(facts.parallel) if not p and grid[d] > 1]
@@ -227,7 +218,7 @@ def _strategy(plan: Plan) -> str:
         parts.append(f"a loop over {chunks} groups of {at_once} parallel steps")
     elif any(facts.parallel):
         parts.append("all parallel steps at once")
-    names = ", ".join(_LETTERS[d % 26] for d in sequential)
+    names = ", ".join(LETTERS[d % 26] for d in sequential)
     if plan.accumulation is not None:
         parts.append(f"the terms of all steps along {names} summed at once")
     elif sequential:
@@ -240,7 +231,3 @@ def _size(n: int) -> str:
         if n >= size:
             return f"{n / size:.1f} {unit}"
     return f"{n} B"
-
-
-_LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
-"""Names of the dimensions of a grid."""

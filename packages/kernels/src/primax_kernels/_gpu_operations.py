@@ -21,6 +21,8 @@ from primax_core.extend import (
     typeof,
 )
 
+from ._typing import ArrayLike, Types
+
 inline_asm_p: Final[Primitive] = Primitive("elementwise_inline_asm", multiple_results=True)
 approx_tanh_p: Final[Primitive] = Primitive("approx_tanh")
 barrier_p: Final[Primitive] = Primitive("debug_barrier", multiple_results=True)
@@ -42,7 +44,7 @@ def _no_inline_asm(ctx: Any, *_: Any, **__: Any) -> Any:
 
 
 def elementwise_inline_asm(
-    asm: str, *, args: Sequence[Any], constraints: str, pack: int, result_shape_dtypes: Any
+    asm: str, *, args: Sequence[Any], constraints: str, pack: int, result_shape_dtypes: Types
 ) -> Any:
     """PTX instructions on each element, in kernels on NVIDIA GPUs.
 
@@ -91,7 +93,7 @@ def _approx_tanh(x: Any) -> Any:
     return lax.tanh(x)
 
 
-def approx_tanh(x: Any) -> Any:
+def approx_tanh(x: ArrayLike) -> Any:
     """``tanh(x)``, on NVIDIA GPUs by an instruction whose error is up to ``2**-11`` of the result.
 
     Args:
@@ -122,7 +124,7 @@ def _same(x: Any, **_: Any) -> Any:
     return x
 
 
-def multiple_of(x: Any, values: Any) -> Any:
+def multiple_of(x: ArrayLike, values: Any) -> Any:
     """``x``, for which the caller promises that it is a multiple of ``values``.
 
     In kernels on GPUs the promise of a computed position allows wider loads. Elsewhere nothing
@@ -142,7 +144,7 @@ def multiple_of(x: Any, values: Any) -> Any:
     return _hint(multiple_of_p, x, values)
 
 
-def max_contiguous(x: Any, values: Any) -> Any:
+def max_contiguous(x: ArrayLike, values: Any) -> Any:
     """``x``, for which the caller promises runs of ``values`` consecutive integers.
 
     Arguments and errors are those of `multiple_of`.

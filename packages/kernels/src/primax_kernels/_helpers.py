@@ -7,11 +7,13 @@ from typing import Any
 
 from primax_core import ds, lax
 
+from ._typing import ArrayLike, Size
+
 Slice: type[Any] = type(ds(0, 1))
 """A slice by start and size, which `ds` returns."""
 
 
-def cdiv(a: Any, b: Any) -> Any:
+def cdiv(a: Size, b: Size) -> Any:
     """``a / b`` rounded up, for integers, arrays and symbolic sizes.
 
     >>> cdiv(10, 4)
@@ -20,7 +22,7 @@ def cdiv(a: Any, b: Any) -> Any:
     return -(-a // b)
 
 
-def align_to(a: Any, alignment: Any) -> Any:
+def align_to(a: Size, alignment: Size) -> Any:
     """The smallest multiple of ``alignment`` that is not less than ``a``.
 
     >>> align_to(10, 4)
@@ -52,7 +54,7 @@ def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_to(a: ArrayLike, shape: tuple[int, ...]) -> Any:
     """``a`` broadcast to ``shape``, by NumPy's rules.
 
     Raises:
@@ -63,6 +65,6 @@ def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
     )
 
 
-def dslice(start: Any, size: Any = None, stride: int | None = None) -> Any:
+def dslice(start: Size, size: Size | None = None, stride: int | None = None) -> Any:
     """The same as ``ds``; with one argument, a slice of that size from 0."""
     return ds(start) if size is None else ds(start, size, stride)

@@ -103,6 +103,15 @@ class Kernel(GridMapping):
     def __hash__(self) -> int:
         return self._hash
 
+    def explain_lines(self) -> list[str]:
+        """The name, grid and blocks, which ``explain`` lists."""
+        sizes = ("computed" if n == _grid.UNKNOWN_SIZE else str(n) for n in self.grid)
+        lines = [self.name, f"grid: {' x '.join(sizes) or '1'}"]
+        for m in (*self.inputs, *self.outputs):
+            block = m.ref_aval.inner_aval
+            lines.append(f"{m.name}: {block} of {m.aval} at ({', '.join(m.index_texts)})")
+        return lines
+
     @cached_property
     def discharged(self) -> Jaxpr:
         """The kernel as a function of arrays to the final contents of all references."""

@@ -29,24 +29,25 @@ from ._cores import NeedsPhases, TensorCoreMesh, on_core
 from ._grid import program_id
 from ._kernel import CapturedReferences
 from ._memory_spaces import ANY
+from ._typing import Types
 
 _ABSENT: Final[Any] = object()
 
 
 def kernel(
     body: Any = _ABSENT,
-    out_type: Any = (),
+    out_type: Types = (),
     *,
     mesh: Any,
-    scratch_types: Any = (),
+    scratch_types: Types = (),
     compiler_params: Any = None,
     interpret: Any = False,
     cost_estimate: Any = None,
     debug: bool = False,
     name: str | None = None,
     metadata: Any = None,
-    out_shape: Any = None,
-    scratch_shapes: Any = None,
+    out_shape: Types = None,
+    scratch_shapes: Types = None,
 ) -> Any:
     """A function of arrays from a function of references, which each core of a device runs once.
 

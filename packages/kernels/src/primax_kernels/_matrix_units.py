@@ -17,13 +17,14 @@ from ._memory_spaces import memory_ref
 from ._on_demand import request, requested
 from ._semaphores import SemaphoreType
 from ._tpu_memory import ACC, VMEM, accumulators
+from ._typing import ArrayLike, DTypeLike, Reference
 
 FIFO_LENGTH: Final = 16
 """The most results in a queue."""
 
 
 def matmul_push_rhs(
-    rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False
+    rhs: ArrayLike, staging_register: int, mxu_index: int, *, transpose: bool = False
 ) -> None:
     """Put the right operand of products into a staging register of a matrix unit.
 
@@ -59,7 +60,7 @@ def matmul_push_rhs(
     _memory("matmul_push_rhs", tag, rhs.shape, typeof(rhs).dtype)[...] = rhs
 
 
-def matmul_acc_lhs(acc: Any, lhs: Any, load_staged_rhs: int | None = None) -> None:
+def matmul_acc_lhs(acc: Reference, lhs: ArrayLike, load_staged_rhs: int | None = None) -> None:
     """Add a product to an accumulator.
 
     Args:
@@ -82,7 +83,7 @@ def matmul_acc_lhs(acc: Any, lhs: Any, load_staged_rhs: int | None = None) -> No
     _write(acc, lax.add(_read(acc), lax.convert_element_type(terms, acc.dtype)))
 
 
-def matmul_pop(acc: Any) -> Any:
+def matmul_pop(acc: Reference) -> Any:
     """The sums in an accumulator, which is 0 afterwards.
 
     Args:
@@ -97,7 +98,7 @@ def matmul_pop(acc: Any) -> Any:
     return sums
 
 
-def matmul_lhs_fifo(lhs: Any, mxu_index: int, *, load_staged_rhs: int | None = None) -> None:
+def matmul_lhs_fifo(lhs: ArrayLike, mxu_index: int, *, load_staged_rhs: int | None = None) -> None:
     """Put a product at the end of the queue of a matrix unit.
 
     Args:
@@ -118,7 +119,7 @@ def matmul_lhs_fifo(lhs: Any, mxu_index: int, *, load_staged_rhs: int | None = N
     length[...] = lax.add(n, np.int32(1))
 
 
-def matmul_pop_fifo(shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
+def matmul_pop_fifo(shape: tuple[int, int], dtype: DTypeLike, mxu_index: int) -> Any:
     """The result at the head of the queue of a matrix unit, which is removed.
 
     Args:

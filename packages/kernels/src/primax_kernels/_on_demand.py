@@ -11,6 +11,7 @@ from primax_core.extend import AbstractRef
 
 from ._memory_spaces import scratch_type
 from ._semaphores import SemaphoreType
+from ._typing import HasShape
 
 
 class NeedsMemory(Exception):
@@ -94,7 +95,7 @@ def request(function: str, aval: AbstractRef, tag: Hashable = None) -> Any:
     return requests.refs[key]
 
 
-def get_global(what: Any) -> Any:
+def get_global(what: HasShape | SemaphoreType) -> Any:
     """A reference to memory that all steps of a kernel share.
 
     It begins as other scratch memory: semaphores with 0. Each call in the kernel has its own

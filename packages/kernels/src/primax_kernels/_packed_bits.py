@@ -10,12 +10,14 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import typeof
 
+from ._typing import ArrayLike
+
 _SIGNED: Final = {2: np.dtype("int2"), 4: np.dtype("int4")}
 _INT8 = np.dtype(np.int8)
 _UINT8 = np.dtype(np.uint8)
 
 
-def split_bits(x: Any, bitwidths: Sequence[int]) -> tuple[Any, ...]:
+def split_bits(x: ArrayLike, bitwidths: Sequence[int]) -> tuple[Any, ...]:
     """Parts of the bits of bytes, as signed integers of 2 or 4 bits.
 
     Args:
@@ -51,7 +53,7 @@ def split_bits(x: Any, bitwidths: Sequence[int]) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def join_bits(*, two_bits: Any = None, four_bits: Any = None) -> Any:
+def join_bits(*, two_bits: ArrayLike | None = None, four_bits: ArrayLike | None = None) -> Any:
     """Bytes of parts of 4 and 2 bits: the first in the lowest bits, and the second above.
 
     Args:
@@ -89,7 +91,7 @@ def join_bits(*, two_bits: Any = None, four_bits: Any = None) -> Any:
     return total
 
 
-def pack_fp6(fp6_in_8b: Any) -> tuple[Any, Any]:
+def pack_fp6(fp6_in_8b: ArrayLike) -> tuple[Any, Any]:
     """Numbers of 6 bits, each in a byte, as arrays of their upper 2 and their lower 4 bits.
 
     Args:
@@ -105,7 +107,7 @@ def pack_fp6(fp6_in_8b: Any) -> tuple[Any, Any]:
     return two, four
 
 
-def unpack_fp6(two_bits: Any, four_bits: Any) -> Any:
+def unpack_fp6(two_bits: ArrayLike, four_bits: ArrayLike) -> Any:
     """The bytes of `pack_fp6`, whose upper two bits are 0. Errors are those of `join_bits`.
 
     >>> import numpy as np

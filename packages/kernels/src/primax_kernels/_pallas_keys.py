@@ -12,6 +12,7 @@ from primax_core import dtypes, lax, vmap
 from primax_core.extend import random_unwrap_p, random_wrap_p, typeof
 
 from ._random_bits import U32, threefry
+from ._typing import ArrayLike
 
 _NAME: Final = "pallas_tpu"
 _PARTS: Final = ("name", "tag", "key_shape", "seed", "split", "fold_in", "bits")
@@ -21,7 +22,7 @@ _implementations: dict[type, Any] = {}
 """The implementation of keys for kernels, by the class that describes implementations."""
 
 
-def to_pallas_key(key: Any) -> Any:
+def to_pallas_key(key: ArrayLike) -> Any:
     """A key for kernels from a random key.
 
     Args:

@@ -22,12 +22,13 @@ from ._cores import core_of
 from ._grid import UNKNOWN_SIZE
 from ._memory_spaces import unwritten_value
 from ._on_demand import get_global
+from ._typing import Grid
 
 
 def emit_pipeline(
     body: Callable[..., None],
     *,
-    grid: Any,
+    grid: Grid,
     in_specs: Sequence[Any] = (),
     out_specs: Sequence[Any] = (),
     tiling: Any = None,
@@ -140,7 +141,7 @@ def emit_pipeline(
 
 
 def emit_pipeline_with_allocations(
-    body: Callable[..., None], *, grid: Any, in_specs: Sequence[Any] = (),
+    body: Callable[..., None], *, grid: Grid, in_specs: Sequence[Any] = (),
     out_specs: Sequence[Any] = (), **options: Any,
 ) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
     """A pipeline whose buffers are reserved by its caller, once for several runs.
@@ -192,7 +193,7 @@ def emit_pipeline_with_allocations(
 
 
 def emit_pipeline_with_async_prefetch(
-    body: Callable[..., None], *, grid: Any, in_specs: Sequence[Any] = (),
+    body: Callable[..., None], *, grid: Grid, in_specs: Sequence[Any] = (),
     out_specs: Sequence[Any] = (), mesh: Any = None, **options: Any,
 ) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
     """A pipeline whose first copies may be started before it runs.

@@ -1,32 +1,42 @@
-"""The primitive of kernel calls: everything follows from its expansion, except batches."""
+"""The primitive of kernel calls: rules follow from its expansion, except batches and ``jvp``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from primax_core import named_scope, vmap
+from primax_core import lax, named_scope, vmap
 from primax_core.extend import (
     Axis,
     Primitive,
+    Zero,
     abstract,
     batch,
     batch_jaxpr,
     eval_jaxpr,
     expand,
     expanded,
+    instantiate,
+    is_zero,
+    jvp,
+    jvp_jaxpr,
+    linearize,
+    linearize_jaxpr,
     lower,
     move_axis,
     partition,
+    stage,
     typeof,
 )
 
 from ._batching import BatchedKernel, batched_kernel
 from ._cpu.dynamic import run_in_order
 from ._cpu.grid import plan_of, run
+from ._derivatives import JvpKernel, active_operands, jvp_kernel
 from ._kernel import Kernel
 from ._mosaic.lowering import lower_to_mosaic
 from ._partitioning import Division, mapped_division, partitioning
+from ._symbolic_export import has_symbolic_sizes
 from ._triton.lowering import lower_to_triton
 
 pallas_call_p: Final[Primitive] = Primitive("pallas_call", multiple_results=True)
@@ -42,8 +52,70 @@ def _expand(*args: Any, kernel: Kernel) -> list[Any]:
     if isinstance(kernel, BatchedKernel):
         axes = tuple(0 if m else None for m in kernel.mapped)
         return vmap(lambda *xs: _expand(*xs, kernel=kernel.original), axes)(*args)
+    if isinstance(kernel, JvpKernel):
+        return _expand_jvp(args, kernel)
     with named_scope(kernel.name):  # profiles and `explain` show it
-        return run_in_order(kernel, args) if kernel.dynamic else run(plan_of(kernel), args)
+        if kernel.dynamic or has_symbolic_sizes(kernel):
+            return run_in_order(kernel, args)
+        return run(plan_of(kernel), args)
+
+
+def _expand_jvp(args: Sequence[Any], kernel: JvpKernel) -> list[Any]:
+    """The derivative of the original's expansion."""
+    n = len(kernel.active)
+    original = expanded(pallas_call_p, [typeof(x) for x in args[:n]], {"kernel": kernel.original})
+    assert original is not None
+    out_mask = kernel.out_mask
+    derived, _ = jvp_jaxpr(original, kernel.active, out_mask)
+    return eval_jaxpr(derived, args)[: len(kernel.outputs)]
+
+
+# Derivatives
+
+
+@pallas_call_p.rule(jvp)
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, kernel: Kernel
+) -> tuple[list[Any], list[Any]]:
+    """A kernel of values and tangents if there is one, otherwise the derivative on arrays.
+
+    Of an accelerator's compilers that kernel may ask more than they have: then it is lowered as
+    its expansion, which is the derivative on arrays.
+    """
+    active = active_operands(kernel, [not is_zero(t) for t in tangents])
+    derived = jvp_kernel(kernel, active)
+    rest = [instantiate(t) for t, m in zip(tangents, active) if m]
+    if isinstance(derived, JvpKernel):
+        results, out_mask = pallas_call_p.bind(*primals, *rest, kernel=derived), derived.out_mask
+    else:
+        jaxpr = expanded(pallas_call_p, [typeof(x) for x in primals], {"kernel": kernel})
+        assert jaxpr is not None
+        on_arrays, out_mask = jvp_jaxpr(jaxpr, active)
+        results = eval_jaxpr(on_arrays, [*primals, *rest])
+    outs, dots = results[: len(out_mask)], iter(results[len(out_mask) :])
+    return outs, [next(dots) if m else Zero.like(o) for o, m in zip(outs, out_mask)]
+
+
+@pallas_call_p.rule(linearize)
+def _linearize(
+    primals: Sequence[Any], mask: Sequence[bool], *, kernel: Kernel
+) -> tuple[list[Any], Any, Sequence[bool]]:
+    """Derivative of the expansion: a kernel of values and tangents is not linear in either."""
+    jaxpr = expanded(pallas_call_p, [typeof(x) for x in primals], {"kernel": kernel})
+    assert jaxpr is not None
+    linearized = linearize_jaxpr(jaxpr, mask)
+    results = eval_jaxpr(linearized.forward, primals)
+    residuals, linear = linearized.residual_values(primals, results), linearized.linear
+    if linear is None:
+        linear = stage(
+            lambda *_: [], [typeof(x).tangent_aval() for x, m in zip(primals, mask) if m]
+        )
+    else:
+        n = len(residuals)
+        linear = linear.replace(
+            constvars=linear.invars[:n], consts=residuals, invars=linear.invars[n:]
+        )
+    return results[: linearized.n_outs], linear, linearized.out_mask
 
 
 @pallas_call_p.rule(batch)
@@ -55,7 +127,18 @@ def _batch(
         return _batch_of_arrays(axis, args, dims, kernel)
     moved = [move_axis(x, d, 0, axis.size) if m else x for x, d, m in zip(args, dims, mapped)]
     outs = pallas_call_p.bind(*moved, kernel=batched)
-    return outs, [0] * len(outs)
+    same = _same_for_all(kernel, dims)
+    outs = [lax.index_in_dim(x, 0, keepdims=False) if i < same else x for i, x in enumerate(outs)]
+    return outs, [None if i < same else 0 for i in range(len(outs))]
+
+
+def _same_for_all(kernel: Kernel, dims: Sequence[int | None]) -> int:
+    """The number of leading results that all examples share: values, if only tangents differ."""
+    while isinstance(kernel, BatchedKernel):
+        kernel = kernel.original
+    if not isinstance(kernel, JvpKernel) or any(d is not None for d in dims[: len(kernel.active)]):
+        return 0
+    return len(kernel.original.outputs)
 
 
 def _batched(

@@ -13,6 +13,8 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import AbstractRef, ShapedArray, typeof
 
+from ._typing import ArrayLike, DTypeLike, Shape
+
 U32 = np.dtype(np.uint32)
 STATE: Final = AbstractRef(ShapedArray((3,), U32))
 """The type of the state: a key of two words, and the number of draws."""
@@ -73,7 +75,7 @@ def prng_seed(*seeds: Any) -> None:
     state[...] = lax.concatenate(rows, 0)  # at once: a step that seeds reads no former state
 
 
-def prng_random_bits(shape: Any) -> Any:
+def prng_random_bits(shape: Shape) -> Any:
     """Random bits, an ``int32`` array. Each call draws other bits; `prng_seed` has to come before.
 
     On CPUs they are those of Threefry-2x32 with 20 rounds (Salmon et al., 2011), which differ from
@@ -88,7 +90,7 @@ def prng_random_bits(shape: Any) -> Any:
     return lax.bitcast_convert_type(_draw(tuple(shape)), np.dtype(np.int32))
 
 
-def stateful_bits(shape: Any = (), dtype: Any = np.uint32) -> Any:
+def stateful_bits(shape: Shape = (), dtype: DTypeLike = np.uint32) -> Any:
     """Random bits as unsigned integers, from the generator of the kernel.
 
     Args:
@@ -106,7 +108,10 @@ def stateful_bits(shape: Any = (), dtype: Any = np.uint32) -> Any:
 
 
 def stateful_uniform(
-    shape: Any = (), dtype: Any = np.float32, minval: Any = 0.0, maxval: Any = 1.0
+    shape: Shape = (),
+    dtype: DTypeLike = np.float32,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
 ) -> Any:
     """Uniform numbers in ``[minval, maxval)``, from the generator of the kernel.
 
@@ -126,7 +131,7 @@ def stateful_uniform(
     return lax.convert_element_type(numbers, dtype)
 
 
-def stateful_normal(shape: Any = (), dtype: Any = np.float32) -> Any:
+def stateful_normal(shape: Shape = (), dtype: DTypeLike = np.float32) -> Any:
     """Normally distributed numbers, from the generator of the kernel.
 
     Arguments and errors are those of `stateful_uniform`.
@@ -139,7 +144,7 @@ def stateful_normal(shape: Any = (), dtype: Any = np.float32) -> Any:
     return lax.convert_element_type(numbers, dtype)
 
 
-def stateful_bernoulli(p: Any = 0.5, shape: Any = ()) -> Any:
+def stateful_bernoulli(p: ArrayLike = 0.5, shape: Shape = ()) -> Any:
     """Booleans that are true with probability ``p``, from the generator of the kernel.
 
     Args:
@@ -150,7 +155,7 @@ def stateful_bernoulli(p: Any = 0.5, shape: Any = ()) -> Any:
     return lax.lt(unit, lax.broadcast(lax.convert_element_type(p, np.float32), unit.shape))
 
 
-def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
+def stochastic_round(x: ArrayLike, random_bits: ArrayLike, *, target_dtype: DTypeLike) -> Any:
     """``float32`` numbers rounded to ``bfloat16``, up with the probability of the remainder.
 
     Args:

@@ -13,11 +13,12 @@ from primax_core.extend import random_unwrap_p, random_wrap_p, typeof
 
 from ._grid import program_id
 from ._helpers import cdiv
+from ._typing import ArrayLike
 
 
 def sample_block(
     sampler_fn: Callable[..., Any],
-    global_key: Any,
+    global_key: ArrayLike,
     block_size: Sequence[int],
     tile_size: Sequence[int],
     total_size: Sequence[int],

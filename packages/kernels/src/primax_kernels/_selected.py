@@ -10,6 +10,8 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Tracer, typeof
 
+from ._typing import ArrayLike
+
 
 class SelectedRef:
     """The reference that a computed number chooses, for reads, writes and copies.
@@ -75,7 +77,7 @@ def write(ref: Any, index: Any, value: Any) -> None:
         ref[index] = value
 
 
-def select_ref(idx: Any, *refs: Any) -> Any:
+def select_ref(idx: ArrayLike, *refs: Any) -> Any:
     """The reference with a number, which may be computed.
 
     Args:

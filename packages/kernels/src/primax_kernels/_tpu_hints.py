@@ -8,9 +8,10 @@ from primax_core import lax
 from primax_core.extend import typeof
 
 from ._memory_spaces import MemorySpace
+from ._typing import ArrayLike, PrecisionLike, Reference
 
 
-def touch(ref: Any) -> None:
+def touch(ref: Reference) -> None:
     """Mark a reference as used, so that the compiler keeps its copies.
 
     Raises:
@@ -20,9 +21,13 @@ def touch(ref: Any) -> None:
 
 
 def annotate(
-    ref: Any, *, no_store: bool = False, no_bank_conflict: bool = False, no_hazard: bool = False,
+    ref: Reference,
+    *,
+    no_store: bool = False,
+    no_bank_conflict: bool = False,
+    no_hazard: bool = False,
     no_hazard_no_deps: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """A reference for which the caller promises properties of its accesses.
 
     Args:
@@ -38,7 +43,7 @@ def annotate(
     return ref
 
 
-def trace_value(label: str, value: Any) -> None:
+def trace_value(label: str, value: ArrayLike) -> None:
     """Add a scalar to the profile of a kernel; CPUs have no such profile.
 
     Raises:
@@ -50,7 +55,7 @@ def trace_value(label: str, value: Any) -> None:
         raise TypeError(f"trace_value takes a scalar, got {typeof(value)}")
 
 
-def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
+def with_memory_space_constraint(x: ArrayLike, memory_space: Any) -> Any:
     """An array that is an operand of a kernel in a memory; all memories of a CPU are one.
 
     Args:
@@ -69,11 +74,21 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
 
 
 def conv(
-    lhs: Any, rhs: Any, acc: Any = None, *, dimension_numbers: Any, window_strides: Any = None,
-    padding: Any = None, lhs_dilation: Any = None, rhs_dilation: Any = None,
-    window_reversal: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
-    precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    acc: ArrayLike | None = None,
+    *,
+    dimension_numbers: Any,
+    window_strides: Any = None,
+    padding: Any = None,
+    lhs_dilation: Any = None,
+    rhs_dilation: Any = None,
+    window_reversal: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """A convolution, added to ``acc`` if there is one.
 
     Args:

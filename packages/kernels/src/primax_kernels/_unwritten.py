@@ -9,8 +9,10 @@ from primax_core import extend, lax, tree_util
 from primax_core.extend import ShapedArray
 from primax_core.ref import empty_ref
 
+from ._typing import DTypeLike, HasShape, Shape
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Any:
     """An array whose elements are not specified, as an operand that a kernel overwrites.
 
     Args:
@@ -21,12 +23,12 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     return lax.empty(shape, dtype, out_sharding=out_sharding)
 
 
-def empty_like(x: Any) -> Any:
+def empty_like(x: HasShape) -> Any:
     """Arrays of the shapes and dtypes of a pytree's leaves, whose elements are not specified."""
     return tree_util.tree_map(lambda leaf: lax.empty(leaf.shape, leaf.dtype), x)
 
 
-def empty_ref_like(x: Any) -> Any:
+def empty_ref_like(x: HasShape) -> Any:
     """A new reference to an array of the shape and dtype of ``x``, which is not written yet."""
     return empty_ref(ShapedArray(tuple(x.shape), x.dtype))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -101,6 +101,7 @@ from ._tpu_memory import (
     VMEM_SHARED as VMEM_SHARED,
     MemorySpace as MemorySpace,
 )
+from ._typing import ArrayLike, Reference
 
 
 class GridDimensionSemantics(enum.Enum):
@@ -161,7 +162,7 @@ class CompilerParams(_CompilerParams):
     opt_level: int | None = None
 
 
-def limits(fun: Any, *args: Any, target: str | None = None) -> tuple[str, ...]:
+def limits(fun: Callable[..., Any], *args: Any, target: str | None = None) -> tuple[str, ...]:
     """The reasons for which Mosaic would refuse the kernels of a function; empty if there are none.
 
     Nothing is compiled, and no TPU is needed. Each reason has the kernel, the line and what to
@@ -195,12 +196,12 @@ def is_tpu_device() -> bool:
     return default_backend() == "tpu"
 
 
-def has_memory_space(ref: Any, memory_space: Any) -> bool:
+def has_memory_space(ref: Reference, memory_space: Any) -> bool:
     """True if a reference lies in a memory."""
     return getattr(ref.aval, "memory_space", None) is memory_space
 
 
-def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
+def reciprocal(x: ArrayLike, *, approx: bool = False, full_range: bool = True) -> Any:
     """``1 / x``.
 
     Args:
@@ -211,7 +212,12 @@ def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
 
 
 def roll(
-    x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axis: int | None = None
+    x: ArrayLike,
+    shift: ArrayLike,
+    axis: int,
+    *,
+    stride: int | None = None,
+    stride_axis: int | None = None,
 ) -> Any:
     """Shift elements cyclically along an axis.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ from ._triton.errors import TritonError as TritonError
 from ._triton.lowering import TARGET
 from ._triton.ptx_call import ptx_call as ptx_call
 from ._triton.triton_call import triton_call as triton_call
+from ._typing import ArrayLike, PrecisionLike
 
 CUSTOM_CALL_TARGET_NAME: Final = TARGET
 
@@ -71,9 +73,13 @@ class CompilerParams(_CompilerParams):
 
 
 def dot(
-    a: Any, b: Any, trans_a: bool = False, trans_b: bool = False, allow_tf32: bool | None = None,
-    precision: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    trans_a: bool = False,
+    trans_b: bool = False,
+    allow_tf32: bool | None = None,
+    precision: PrecisionLike | None = None,
+) -> Any:
     """The product of two matrices, of 16-bit floats in ``float32``.
 
     Args:
@@ -101,7 +107,7 @@ def dot(
     return lax.dot_general(a, b, dims, precision=precision, preferred_element_type=result)
 
 
-def limits(fun: Any, *args: Any, target: str | None = None) -> tuple[str, ...]:
+def limits(fun: Callable[..., Any], *args: Any, target: str | None = None) -> tuple[str, ...]:
     """The reasons for which Triton would refuse the kernels of a function; empty if there are none.
 
     Nothing is compiled, and no GPU is needed. Each reason has the kernel, the line and what to

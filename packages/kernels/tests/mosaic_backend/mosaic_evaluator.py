@@ -461,13 +461,19 @@ class Call:
       text: the module.
       inputs: the arrays that the call takes, prefetched scalars first.
       outputs: the arrays of the results.
+      sizes: computed sizes of the grid.
     """
 
-    def __init__(self, text: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]):
+    def __init__(
+        self, text: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
+        sizes: Sequence[int] = (),
+    ):  # fmt: skip
         functions = parse_functions(text)
         self.main = functions["main"]
         attributes = self.main.attributes
-        self.grid = _numbers(r"iteration_bounds = array<i64: ([^>]*)>", attributes)
+        bounds = _numbers(r"iteration_bounds = array<i64: ([^>]*)>", attributes)
+        computed = iter(sizes)
+        self.grid = [next(computed) if n == -(1 << 63) else n for n in bounds]
         n = int(re.search(r"scalar_prefetch = (\d+)", attributes)[1])  # type: ignore[index]
         params = re.search(r"window_params = \[(.*)\]", attributes)[1]  # type: ignore[index]
         windows = re.findall(r"\{([^}]*)\}", params)
@@ -490,6 +496,8 @@ class Call:
     def run(self) -> None:
         """Run all steps of the grid."""
         steps = list(itertools.product(*map(range, self.grid)))
+        if not steps:
+            return
         names = [name for name, _ in self.main.parameters]
         self._fetch(steps[0])
         for ids, following in zip(steps, [*steps[1:], None]):
@@ -543,7 +551,8 @@ def evaluate(program: Any, kernel: Any, args: Sequence[np.ndarray]) -> list[np.n
     for o, m in enumerate(kernel.outputs):
         unwritten = _in_memory(garbage(m.aval.shape, m.aval.dtype))
         outputs.append(inputs[shared[o]] if o in shared else unwritten)
-    Call(program.text, inputs, outputs).run()
+    sizes = [max(int(args[j]), 0) for j in program.sizes]
+    Call(program.text, inputs, outputs, sizes).run()
     results = []
     for x, m in zip(outputs, kernel.outputs):
         x = x.reshape(m.aval.shape)

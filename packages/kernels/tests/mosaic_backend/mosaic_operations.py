@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import triton_operations as triton
 from pipeline_operations import PIPELINES
+from position_operations import POSITIONS
 from triton_operations import BF16, F32, I32, Case, array, call_of, like
 
 from primax_core import dtypes, lax, vmap
@@ -52,7 +53,7 @@ from primax_kernels.tpu import (
 
 _ABSENT = {
     "asinh", "asin", "acos", "atanh", "acosh", "nextafter", "float16", "cumlogsumexp", "high",
-    "positions", "positions_apart", "scattered", "atomic", "masked", "switch",
+    "masked", "switch",
 }  # fmt: skip
 """Operations that Mosaic does not have, and blocks that are no multiples of tiles."""
 
@@ -249,6 +250,7 @@ ACCESSES: dict[str, Case] = {
     "halves": Case(_halves, like(40, 256, dtype=BF16), _LONG.astype(BF16), np.array([3, 37], I32),
                    ins=[_WHOLE, _AT]),
     "masked_rows": Case(_masked_rows, like(40, 256), _LONG, np.array([35], I32), ins=[_WHOLE, _AT]),
+    **POSITIONS,
     "scalars": Case(_scalars, like(4), array((4,)), ins=[_AT], outs=_AT),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from triton_operations import ELEMENTWISE, F32, GRIDS, GROUPS, Case, array, call
 
 from primax_core import config, jit
 from primax_core.extend import native
-from primax_kernels import BlockSpec
+from primax_kernels import BlockSpec, pallas_call
 from primax_kernels._triton import lowering as rule_module
 from primax_kernels._triton.errors import TritonError
 from primax_kernels._triton.lowering import TARGET
@@ -66,6 +66,9 @@ def test_a_grid_without_steps() -> None:
 
     case = Case(kernel, like(12), array((12,)), grid=(0,), ins=[block], outs=block)
     assert TARGET not in text_of(case)
+    call = pallas_call(kernel, like(12), grid=(0,), in_specs=[block], out_specs=block)
+    divided = jit(call.partitioned("_ -> _")).trace(array((12,)))
+    assert TARGET not in divided.lower(lowering_platforms=("cuda",)).as_text()
 
 
 def test_errors_name_the_kernel() -> None:

@@ -12,6 +12,7 @@ from primax_core.extend.traces import check_callable, current_trace
 from . import cost_table as _cost_table  # noqa: F401  (the fallback of the kind)
 from .collectives import Program, Written, collectives_of, written
 from .costs import equations, tally
+from .described import described_in
 from .drawing import drawn
 from .hlo_text import Module, parsed
 from .kernels import kernels_of
@@ -31,6 +32,7 @@ def explain(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
     The function is traced and compiled as a call would be, and not run. The report tells
 
     - how large its program is, by primitive;
+    - the name, the blocks and the line of each kernel that it calls;
     - operations on floats, evaluations of special functions and memory traffic, by line of source;
     - how much memory it needs, and where the most;
     - what the compiled program runs (fusions, other kernels), and from which lines;
@@ -84,6 +86,7 @@ def _report(call: CompiledCall, watch: Watch) -> Report:
         phases=watch.phases(),
         notes=tuple(notes),
         drawing=drawn(call.jaxpr, places),
+        described=described_in(call.jaxpr, places),
     )
 
 

@@ -12,6 +12,7 @@ from .costs import Sum
 from .places import Line
 from .text import (
     communication,
+    described,
     flops,
     marks,
     operations,
@@ -279,7 +280,11 @@ def _primitives(report: Report) -> str:
     total = report.total
     dearest = sorted(report.tally.primitives.items(), key=lambda i: -i[1].flops)
     rows = [(name, *_of_sum(s, total)) for name, s in dearest]
-    return _section("Cost by primitive", _table(("primitive", *_HEAD), rows))
+    calls = "\n".join(line for d in report.described for line in described(d))
+    return _section(
+        "Cost by primitive",
+        _table(("primitive", *_HEAD), rows) + (f"<pre>{escape(calls)}</pre>" if calls else ""),
+    )
 
 
 def _notes(report: Report) -> str:

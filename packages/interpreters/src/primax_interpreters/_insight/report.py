@@ -9,6 +9,7 @@ from primax_core.extend.runtime import Change, Signature
 
 from .collectives import Collective, Traffic, traffic_of
 from .costs import Sum, Tally
+from .described import Described
 from .drawing import Drawing
 from .kernels import Kernel
 from .memory import Peak
@@ -55,6 +56,7 @@ class Report:
       phases: what was traced, lowered, compiled or loaded, and how long it took.
       notes: what else there is to know of the figures.
       jaxpr: the program.
+      described: calls of kernels, and other operations whose parameters describe themselves.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Report:
     phases: tuple[Phase, ...]
     notes: tuple[str, ...]
     drawing: Drawing
+    described: tuple[Described, ...]
 
     def __init__(self, **fields: Any):
         for name, value in fields.items():

@@ -10,6 +10,7 @@ from .collectives import Collective, traffic_of
 from .costs import Sum
 
 if TYPE_CHECKING:
+    from .described import Described
     from .report import Report
 
 _ROWS = 15
@@ -134,7 +135,20 @@ def _program(report: Report) -> str:
     top = len(report.jaxpr.eqns)
     head = f"{report.equations} equations ({top} at the top level), {report.tally.depth} deep"
     lines = table(("primitive", "equations", "flops", "memory traffic"), rows[:_ROWS])
-    return _section("Program", [head, "", *_cut(rows, "primitives", lines)])
+    return _section("Program", [head, "", *_cut(rows, "primitives", lines), *_described(report)])
+
+
+def _described(report: Report) -> list[str]:
+    """Names and further lines of kernels that the program calls, indented."""
+    lines = [line for d in report.described[:_ROWS] for line in described(d)]
+    return ["", *_cut(list(report.described), "calls", lines)] if lines else []
+
+
+def described(d: Described) -> list[str]:
+    """The lines of an operation that describes itself."""
+    times = f", {d.count} times" if d.count > 1 else ""
+    head = f"{d.primitive} {d.title} at {d.line.short}{times}"
+    return [head, *(f"  {line}" for line in d.details)]
 
 
 def _cost(report: Report) -> str:

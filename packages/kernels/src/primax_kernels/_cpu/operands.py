@@ -9,6 +9,7 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import typeof
+from primax_core.extend.dimensions import is_static, max_dim, min_dim
 from primax_core.extend.references import parse_index, read_at, write_at
 
 from .._block_mapping import BlockMapping, Extent
@@ -69,12 +70,17 @@ def _outside(
     lo, hi = extent.padding
     form = mapping.forms[axis]
     last = n - 1 if form is None else form.bounds(grid)[1] - lo
-    return lo, max(hi, min(last, n - 1) + extent.size - n)
+    return lo, max_dim(hi, min_dim(last, n - 1) + extent.size - n)
+
+
+def _is_inside(layout: Layout) -> bool:
+    """Return True if no block leaves the array; False if that depends on symbolic sizes."""
+    return all(is_static(part) and not any(part) for part in layout.outside)
 
 
 def padded(x: Any, layout: Layout) -> Any:
     """An operand with the elements outside of it that blocks may reach: see `unwritten_value`."""
-    if not any(lo or hi for lo, hi in layout.outside):
+    if _is_inside(layout):
         return x
     dtype = typeof(x).dtype
     config = [(lo, hi, 0) for lo, hi in layout.outside]
@@ -88,7 +94,7 @@ def unwritten(shape: Sequence[int], dtype: Any) -> Any:
 
 def cut(x: Any, layout: Layout) -> Any:
     """A result without the elements outside of it."""
-    if not any(lo or hi for lo, hi in layout.outside):
+    if _is_inside(layout):
         return x
     starts = [lo for lo, _ in layout.outside]
     limits = [lo + n for (lo, _), n in zip(layout.outside, layout.mapping.aval.shape)]

@@ -9,6 +9,8 @@ from .._block_mapping import BlockMapping
 
 def is_covered(mapping: BlockMapping, grid: Sequence[int]) -> bool:
     """Return True if the blocks of all steps are the whole array."""
+    if 0 in grid:
+        return False
     for form, extent, n in zip(mapping.forms, mapping.extents, mapping.aval.shape):
         if form is None or any(extent.padding):
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,31 @@ INT32: Final = np.dtype(np.int32)
 INT64: Final = np.dtype(np.int64)
 FLOAT32: Final = np.dtype(np.float32)
 BOOL: Final = np.dtype(np.bool_)
+
+ELEMENTS: Final = {
+    "bool": "i1",
+    "int8": "i8",
+    "uint8": "i8",
+    "int16": "i16",
+    "uint16": "i16",
+    "int32": "i32",
+    "uint32": "i32",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+}
+"""Types of elements that all backends have, by dtype; the signs of integers are in operations."""
+
+
+def identifier(name: str) -> str:
+    """A name as MLIR has it: letters of ASCII, digits behind them, and underscores.
+
+    >>> identifier("add 2"), identifier("2nd"), identifier("")
+    ('add_2', '_2nd', 'kernel')
+    """
+    word = re.sub(r"\W", "_", name, flags=re.ASCII) or "kernel"
+    return f"_{word}" if word[0].isdigit() else word
 
 
 def is_float(dtype: Any) -> bool:
@@ -27,6 +53,12 @@ def is_unsigned(dtype: Any) -> bool:
 def bits(dtype: Any) -> int:
     """The number of bits of an element in memory."""
     return np.dtype(dtype).itemsize * 8
+
+
+def fits(bounds: tuple[int, int], dtype: Any) -> bool:
+    """Return True if integers within bounds are values of an integer type."""
+    info = np.iinfo(dtype)
+    return bool(info.min <= bounds[0] and bounds[1] <= info.max)
 
 
 def literal(value: Any, dtype: Any) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from primax_core import lax
-from primax_core.extend import Jaxpr, Literal
+from primax_core.extend import Jaxpr
 
+from .._emission.loops import carry_at, counters_of
+from .._emission.values import names, types_of
 from .emitter import Emitter
-from .memory import Reference
 from .prefetching import Loop
 from .registry import Context, mosaic
 from .shape_rules import dynamic_part, placed
@@ -29,14 +28,6 @@ def _inward(e: Emitter, values: Sequence[Value], like: Sequence[Value]) -> list[
     return [e.from_words(x, BOOL) if y.dtype == BOOL else x for x, y in zip(values, like)]
 
 
-def _listed(values: Sequence[Value]) -> str:
-    return ", ".join(x.name for x in values)
-
-
-def _types(values: Sequence[Value]) -> str:
-    return ", ".join(x.type for x in values)
-
-
 def _fresh(e: Emitter, like: Sequence[Value]) -> list[Value]:
     return [Value(e.name(), x.dtype, x.shape) for x in like]
 
@@ -48,7 +39,7 @@ def _results(name: str, like: Sequence[Value]) -> list[Value]:
 def _yield(e: Emitter, outs: Sequence[Value], like: Sequence[Value]) -> None:
     outs = [e.broadcast(x, a.shape) for x, a in zip(_outward(e, outs), like)]
     if outs:
-        e.line(f"scf.yield {_listed(outs)} : {_types(outs)}")
+        e.line(f"scf.yield {names(outs)} : {types_of(outs)}")
 
 
 def for_loop(
@@ -69,7 +60,7 @@ def for_loop(
     head = f"scf.for {number.name} = {first.name} to {last.name} step {step.name}"
     if initial:
         pairs = ", ".join(f"{a.name} = {x.name}" for a, x in zip(inside, initial))
-        head = f"{results}:{len(initial)} = {head} iter_args({pairs}) -> ({_types(initial)})"
+        head = f"{results}:{len(initial)} = {head} iter_args({pairs}) -> ({types_of(initial)})"
     e.line(f"{head} : i32 {{")
     with e.region():
         _yield(e, body(number, _inward(e, inside, carry)), inside)
@@ -97,7 +88,7 @@ def branch(
     yielded = [Value("", INT32 if x.dtype == BOOL else x.dtype, x.shape) for x in outs]
     head = f"scf.if {condition.name}"
     if yielded:
-        head = f"{name}:{len(yielded)} = {head} -> ({_types(yielded)})"
+        head = f"{name}:{len(yielded)} = {head} -> ({types_of(yielded)})"
     e.lines[at] = f"{e.lines[at]}{head} {{"
     return _inward(e, _results(name, yielded), outs)
 
@@ -135,14 +126,14 @@ def _while(
     cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n]
     carry = operands[n:]
     initial = _outward(e, carry)
-    results, types_ = e.name(), _types(initial)
+    results, types_ = e.name(), types_of(initial)
     before, after = _fresh(e, initial), _fresh(e, initial)
     pairs = ", ".join(f"{a.name} = {x.name}" for a, x in zip(before, initial))
     count = f"{results}:{len(initial)} = " if initial else ""
     e.line(f"{count}scf.while ({pairs}) : ({types_}) -> ({types_}) {{")
     with e.region():
         (condition,) = ctx.lower(cond_jaxpr, [*cond_consts, *_inward(e, before, carry)])
-        passed = f" {_listed(before)} : {types_}" if before else ""
+        passed = f" {names(before)} : {types_}" if before else ""
         e.line(f"scf.condition({condition.name}){passed}")
     e.line("} do {")
     e.line(f"^bb0({', '.join(f'{a.name}: {a.type}' for a in after)}):")
@@ -161,18 +152,13 @@ def _scan(
     e = ctx.emitter
     n = num_consts + num_carry
     consts, carry, xs = operands[:num_consts], list(operands[num_consts:n]), operands[n:]
-    counters = _counters(jaxpr, carry, num_consts)
+    counters = counters_of(jaxpr, carry, num_consts)
     varying = [i for i in range(num_carry) if i not in counters]
     stacked = [v.aval for v in ctx.eqn.outvars[num_carry:]]
     starts = [carry[i] for i in varying]
     starts += [e.constant(0, a.dtype, a.shape) for a in stacked]
 
-    def values_at(number: Value, current: Sequence[Any]) -> list[Any]:
-        remaining = iter(current)
-        return [
-            _counted(e, carry[i], counters[i], number) if i in counters else next(remaining)
-            for i in range(num_carry)
-        ]
+    values_at = carry_at(e, carry, counters)
 
     def arguments_at(number: Value) -> list[Any]:
         return [*consts, *values_at(number, [None] * len(varying)), *[None] * len(xs)]
@@ -198,23 +184,3 @@ def _scan(
     final = for_loop(e, length, starts, body)
     loop.after()
     return [*values_at(e.index(length), final[: len(varying)]), *final[len(varying) :]]
-
-
-def _counters(jaxpr: Jaxpr, carry: Sequence[Any], num_consts: int) -> dict[int, int]:
-    """Carried integers to which each step adds a constant: they follow from the step's number."""
-    counters: dict[int, int] = {}
-    producer = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-    for i, x in enumerate(carry):
-        out = jaxpr.outvars[i]
-        eqn = None if isinstance(out, Literal) else producer.get(out)
-        if isinstance(x, Reference) or eqn is None or eqn.primitive.name != "add":
-            continue
-        a, b = eqn.invars
-        if np.dtype(x.dtype) == INT32 and x.shape == () and type(b) is Literal:
-            if a is jaxpr.invars[num_consts + i]:
-                counters[i] = int(b.scalar)
-    return counters
-
-
-def _counted(e: Emitter, start: Value, step: int, number: Value) -> Value:
-    return e.add(start, e.multiply(number, e.index(step)))

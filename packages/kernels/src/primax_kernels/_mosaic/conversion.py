@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._emission.elements import bits, is_float, is_unsigned
+from .._emission.elements import bits, fits, is_float, is_unsigned
 from .emitter import Emitter
 from .types import BOOL, FLOAT32, INT32
 from .values import Value
@@ -32,14 +32,10 @@ def convert(e: Emitter, x: Value, dtype: Any) -> Value:
         return e.from_words(wide, dtype)
     if wide.is_float:
         return e.from_words(_float_to_integer(e, wide, dtype), dtype)
-    fits = x.bounds is not None and _fits(x.bounds, dtype)
     narrow = e.from_words(wide, dtype)
-    return narrow.having(x.bounds, x.multiple) if fits else narrow.having(None)
-
-
-def _fits(bounds: tuple[int, int], dtype: np.dtype) -> bool:
-    info = np.iinfo(dtype)
-    return info.min <= bounds[0] and bounds[1] <= info.max
+    if x.bounds is None or not fits(x.bounds, dtype):
+        return narrow.having(None)
+    return narrow.having(x.bounds, x.multiple)
 
 
 def _float_to_integer(e: Emitter, x: Value, dtype: np.dtype) -> Value:

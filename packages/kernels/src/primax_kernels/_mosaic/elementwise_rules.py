@@ -16,6 +16,7 @@ from primax_core import lax
 from primax_core.extend import add_any_p
 
 from .._emission.elements import bits, is_unsigned
+from .._emission.precision import SMALLER_EXPONENT, rounding
 from .._gpu_operations import approx_tanh_p, max_contiguous_p, multiple_of_p
 from .conversion import convert
 from .emitter import Emitter
@@ -148,6 +149,14 @@ def _sign(ctx: Context, x: Value, **_: Any) -> Value:
     if not is_unsigned(x.dtype):
         result = e.select(e.compare("lt", x, zero), _constant(e, -1, x), result)
     return result
+
+
+@lax.one_minus_square_p.rule(mosaic)
+@_computed
+def _one_minus_square(ctx: Context, x: Value, **_: Any) -> Value:
+    e = ctx.emitter
+    one = _constant(e, 1, x)
+    return e.multiply(e.add(one, x), e.subtract(one, x))
 
 
 @lax.integer_pow_p.rule(mosaic)
@@ -286,7 +295,6 @@ def _cbrt(ctx: Context, x: Value, **_: Any) -> Value:
 REWRITES.update({
     "erfc": "use 1 - erf(x) where x is small, or compute it before the kernel",
     "nextafter": "change the bits of the number, with bitcast_convert_type",
-    "reduce_precision": "convert to the dtype with this precision and back",
 })  # fmt: skip
 
 
@@ -439,3 +447,13 @@ def _multiple_of(ctx: Context, x: Value, *, values: tuple[int, ...]) -> Value:
     n = math.lcm(values[0], x.multiple)
     text = f"tpu.assume_multiple {x.name}, {n} : {x.type}"
     return ctx.emitter.op(text, x.dtype, (), x.bounds, multiple=n)
+
+
+@lax.reduce_precision_p.rule(mosaic)
+def _reduce_precision(ctx: Context, x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
+    jaxpr = rounding(ctx.in_avals[0], exponent_bits, mantissa_bits)
+    if jaxpr is None:
+        raise ctx.error(
+            f"reduce_precision with {exponent_bits} bits of exponents; {SMALLER_EXPONENT}"
+        )
+    return ctx.lower(jaxpr, [x])[0]

@@ -3,87 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from .._emission.elements import bits, is_float, is_unsigned, literal
+from .._emission.elements import bits, is_float, is_unsigned
+from .._emission.emitter import TextEmitter
+from .._emission.values import union
 from . import types
 from .types import BOOL, FLOAT32, INT32
 from .values import Bounds, Value
 
-_FLOAT_PREDICATES: Final = {
-    "eq": "oeq", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
-}  # fmt: skip
 
-
-class Emitter:
+class Emitter(TextEmitter[Value]):
     """Builder of the body of a function.
 
-    Equal operations without effects are emitted once for each region.
-
     Attributes:
-      kernel: the kernel in errors.
-      lines: the text.
       scratch: names and types of memory that operations of the kernel use.
       vmem_bytes: bytes of vector memory among it.
-      replaced: functions instead of the rules of some equations, by their identity.
     """
 
     def __init__(self, kernel: Any):
-        self.kernel = kernel
-        self.lines: list[str] = []
+        super().__init__(kernel)
         self.scratch: list[tuple[str, str]] = []
         self.vmem_bytes = 0
-        self.replaced: dict[int, Callable[..., Value]] = {}
-        self._indent = 1
-        self._count = 0
-        self._scopes: list[dict[tuple[str, Any], Value]] = [{}]
 
-    # Text
+    # What the text of values is
 
-    def name(self) -> str:
-        """A new name."""
-        self._count += 1
-        return f"%v{self._count - 1}"
-
-    def line(self, text: str) -> None:
-        """Emit a line."""
-        self.lines.append("  " * self._indent + text)
-
-    @contextmanager
-    def region(self) -> Iterator[None]:
-        """Emit into a region; its values are not visible after it."""
-        self._indent += 1
-        self._scopes.append({})
-        try:
-            yield
-        finally:
-            self._scopes.pop()
-            self._indent -= 1
-
-    def op(
-        self, text: str, dtype: Any, shape: tuple[int, ...] = (), bounds: Bounds | None = None,
-        *, multiple: int = 1, pure: bool = True,
+    def value(
+        self, name: str, dtype: Any, shape: Sequence[int], bounds: Bounds | None = None
     ) -> Value:  # fmt: skip
-        """The result of an operation.
+        """The value of a name."""
+        return Value(name, np.dtype(dtype), tuple(shape), bounds)
 
-        Args:
-          text: the operation, with its types.
-          pure: whether an equal operation before it gives the same result.
-        """
-        dtype = np.dtype(dtype)
-        if pure:
-            for scope in self._scopes:
-                if (text, dtype) in scope:
-                    return scope[text, dtype]
-        value = Value(self.name(), dtype, tuple(shape), bounds, multiple)
-        self.line(f"{value.name} = {text}")
-        if pure:
-            self._scopes[-1][text, dtype] = value
-        return value
+    def type(self, dtype: Any, shape: Sequence[int]) -> str:
+        """The type of a vector or scalar."""
+        return types.vector(types.element(dtype), shape)
+
+    def locate(self, source: Any) -> None:
+        """Do nothing: the text has no locations."""
 
     def memory(self, element: str, shape: Sequence[int], space: str) -> tuple[str, str]:
         """The name and type of new memory, one for the whole kernel."""
@@ -103,17 +62,7 @@ class Emitter:
             wide = self.constant(value, FLOAT32 if is_float(dtype) else INT32, shape)
             op = "arith.truncf" if is_float(dtype) else "arith.trunci"
             return self.changed(op, wide, dtype)
-        text = literal(value, dtype)
-        type_ = types.vector(types.element(dtype), shape)
-        bounds = None if is_float(dtype) else (int(value), int(value))
-        if not shape and dtype == BOOL:  # the syntax has no type then
-            return self.op(f"arith.constant {text}", dtype, (), bounds)
-        text = f"dense<{text}>" if shape else text
-        return self.op(f"arith.constant {text} : {type_}", dtype, shape, bounds)
-
-    def index(self, value: int) -> Value:
-        """An ``int32`` constant."""
-        return self.constant(value, INT32)
+        return self.filled_constant(value, dtype, shape)
 
     def position(self, x: Value | int) -> str:
         """The name of a position in memory, of the type ``index``."""
@@ -123,35 +72,12 @@ class Emitter:
         assert isinstance(x, Value)
         return self.op(f"arith.index_cast {x.name} : {x.type} to index", INT32).name
 
-    def unary(self, op: str, x: Value) -> Value:
-        """An operation on each element that keeps the type."""
-        return self.op(f"{op} {x.name} : {x.type}", x.dtype, x.shape)
-
-    def binary(self, op: str, x: Value, y: Value, bounds: Bounds | None = None) -> Value:
-        """An operation on pairs of elements of one type."""
-        x, y = self.together(x, y)
-        return self.op(f"{op} {x.name}, {y.name} : {x.type}", x.dtype, x.shape, bounds)
-
-    def changed(self, op: str, x: Value, dtype: Any) -> Value:
-        """An operation on each element with another type of result."""
-        to = types.vector(types.element(dtype), x.shape)
-        return self.op(f"{op} {x.name} : {x.type} to {to}", dtype, x.shape)
-
     def compare(self, predicate: str, x: Value, y: Value) -> Value:
         """Comparison of elements of 32 bits: ``eq``, ``ne``, ``lt``, ``le``, ``gt`` or ``ge``."""
-        x, y = self.together(x, y)
         if x.is_float and predicate == "ne":  # there is no unordered comparison
             equal = self.compare("eq", x, y)
-            return self.binary("arith.xori", equal, self.constant(True, BOOL, x.shape))
-        if x.is_float:
-            op = f"arith.cmpf {_FLOAT_PREDICATES[predicate]}"
-        else:
-            sign = "u" if is_unsigned(x.dtype) else "s"
-            op = f"arith.cmpi {predicate if predicate in ('eq', 'ne') else sign + predicate}"
-        decided = _decided(predicate, x.bounds, y.bounds)
-        if decided is not None:
-            return self.constant(decided, BOOL, x.shape)
-        return self.op(f"{op}, {x.name}, {y.name} : {x.type}", BOOL, x.shape)
+            return self.binary("arith.xori", equal, self.constant(True, BOOL, equal.shape))
+        return self.compared(predicate, f"o{predicate}", x, y)
 
     def select(self, condition: Value, x: Value, y: Value) -> Value:
         """``x`` where a condition holds, and ``y`` elsewhere."""
@@ -163,10 +89,7 @@ class Emitter:
             condition, x, y = (self.broadcast(v, shape) for v in (condition, x, y))
         types_ = f"{condition.type}, {x.type}" if condition.shape else x.type
         text = f"arith.select {condition.name}, {x.name}, {y.name} : {types_}"
-        bounds = None
-        if x.bounds is not None and y.bounds is not None:
-            bounds = min(x.bounds[0], y.bounds[0]), max(x.bounds[1], y.bounds[1])
-        return self.op(text, x.dtype, x.shape, bounds)
+        return self.op(text, x.dtype, x.shape, union(x.bounds, y.bounds))
 
     def words(self, x: Value) -> Value:
         """Elements of less than 32 bits, as 32 bits with the same value."""
@@ -188,45 +111,6 @@ class Emitter:
         if bits(dtype) == 32:
             return Value(x.name, dtype, x.shape, x.bounds, x.multiple)
         return self.changed("arith.truncf" if is_float(dtype) else "arith.trunci", x, dtype)
-
-    # Integers with bounds
-
-    def add(self, x: Value, y: Value) -> Value:
-        """A sum."""
-        if x.is_float:
-            return self.binary("arith.addf", x, y)
-        if x.known == 0 or y.known == 0:
-            return self._as_wide(y, x) if x.known == 0 else self._as_wide(x, y)
-        return self._folded("arith.addi", x, y, lambda a, b: a + b, _common(x, y))
-
-    def subtract(self, x: Value, y: Value) -> Value:
-        """A difference."""
-        if x.is_float:
-            return self.binary("arith.subf", x, y)
-        if y.known == 0:
-            return self._as_wide(x, y)
-        return self._folded("arith.subi", x, y, lambda a, b: a - b, _common(x, y))
-
-    def multiply(self, x: Value, y: Value) -> Value:
-        """A product."""
-        if x.is_float:
-            return self.binary("arith.mulf", x, y)
-        if x.known == 1 or y.known == 1:
-            return self._as_wide(y, x) if x.known == 1 else self._as_wide(x, y)
-        return self._folded("arith.muli", x, y, lambda a, b: a * b, _divisor(x) * _divisor(y))
-
-    def _as_wide(self, x: Value, y: Value) -> Value:
-        return self.broadcast(x, np.broadcast_shapes(x.shape, y.shape))
-
-    def _folded(self, op: str, x: Value, y: Value, fun: Any, multiple: int) -> Value:
-        bounds = _corners(fun, x, y)
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        if bounds is not None and bounds[0] == bounds[1]:
-            return self.constant(bounds[0], x.dtype, shape)
-        result = self.binary(op, x, y, bounds)
-        # Of an overflow only powers of two remain.
-        known = multiple if bounds is not None else multiple & -multiple
-        return result if shape else result.having(bounds, max(known, 1))
 
     def minimum(self, x: Value, y: Value) -> Value:
         """The smaller integer."""
@@ -253,13 +137,6 @@ class Emitter:
         return x
 
     # Shapes
-
-    def together(self, x: Value, y: Value) -> tuple[Value, Value]:
-        """Both values broadcast to a common shape."""
-        if x.shape == y.shape:
-            return x, y
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        return self.broadcast(x, shape), self.broadcast(y, shape)
 
     def broadcast(self, x: Value, shape: Sequence[int]) -> Value:
         """A value broadcast to a shape, by NumPy's rules."""
@@ -353,25 +230,6 @@ def _sign(x: Value) -> str:
     return "u" if is_unsigned(x.dtype) else "s"
 
 
-def _divisor(x: Value) -> int:
-    return abs(x.known) if x.known is not None else x.multiple
-
-
-def _common(x: Value, y: Value) -> int:
-    return math.gcd(_divisor(x), _divisor(y))
-
-
-def _corners(fun: Any, x: Value, y: Value) -> Bounds | None:
-    """Bounds of a function that is monotonic in each operand; ``None`` if it may overflow."""
-    if x.bounds is None or y.bounds is None or x.dtype == BOOL or is_float(x.dtype):
-        return None
-    results = [fun(a, b) for a in x.bounds for b in y.bounds]
-    info = np.iinfo(x.dtype)
-    if min(results) < info.min or max(results) > info.max:
-        return None
-    return min(results), max(results)
-
-
 def _limited(fun: Any, x: Value, y: Value) -> Bounds | None:
     """Bounds of a minimum or maximum, of which one operand's are enough."""
     if x.dtype == BOOL or is_float(x.dtype) or (x.bounds is None and y.bounds is None):
@@ -379,18 +237,3 @@ def _limited(fun: Any, x: Value, y: Value) -> Bounds | None:
     info = np.iinfo(x.dtype)
     a, b = (v.bounds or (info.min, info.max) for v in (x, y))
     return fun(a[0], b[0]), fun(a[1], b[1])
-
-
-def _decided(predicate: str, x: Bounds | None, y: Bounds | None) -> bool | None:
-    """The result of a comparison that is the same for all values within bounds."""
-    if x is None or y is None:
-        return None
-    if predicate in ("gt", "ge"):
-        x, y = y, x
-    if predicate in ("lt", "gt"):
-        return True if x[1] < y[0] else False if x[0] >= y[1] else None
-    if predicate in ("le", "ge"):
-        return True if x[1] <= y[0] else False if x[0] > y[1] else None
-    equal = x == y and x[0] == x[1]
-    apart = x[1] < y[0] or y[1] < x[0]
-    return (predicate == "eq") if equal else (predicate == "ne") if apart else None

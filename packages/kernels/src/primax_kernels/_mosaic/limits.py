@@ -10,6 +10,7 @@ from .._kernel import Kernel
 from .._linear_calls import running_equations
 from .._tpu_info import ChipVersion, get_tpu_info_for_chip
 from . import types
+from .copied_blocks import with_copied_blocks
 from .errors import MosaicError, located
 from .params import parameter, reasons_of_params
 from .program import Program, emit
@@ -59,9 +60,10 @@ def _limits(
     if version is not None and version not in _CHIPS:
         raise ValueError(f"target is one of {', '.join(_CHIPS)}, got {target!r}")
     reasons = reasons_of_params(kernel, params)
-    if kernel.dynamic:
-        text = "the grid has a computed size: pass the largest size, and skip steps with `when`"
-        return (str(located(text, kernel)),), None
+    try:
+        kernel = with_copied_blocks(kernel)
+    except MosaicError as error:
+        return (str(error),), None
     for mapping in (*kernel.inputs, *kernel.outputs):
         reasons += _of_block(kernel, mapping)
     for j, aval in enumerate(kernel.prefetched):
@@ -99,12 +101,6 @@ def _of_block(kernel: Kernel, mapping: Any) -> list[str]:
             )
             return [str(located(text, kernel))]
         return []
-    if not mapping.is_plain:
-        text = (
-            f"{mapping.name}: blocks of BoundedSlice and Indirect are not supported on TPUs: pass "
-            "the whole array in ANY, and copy the elements by tpu.async_copy"
-        )
-        return [str(located(text, kernel))]
     if any(e.padding[0] for e in mapping.extents):
         text = (
             f"{mapping.name}: blocks begin before the array, and Mosaic has padding after it only: "

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from primax_core.extend import ShapedArray, lower, lowering, native
+from primax_core.extend import ShapedArray, lowering, native
+
+from .._expansions import expansion_of, is_derivative
+from .._symbolic_export import has_symbolic_sizes
+from .errors import MosaicError
 
 if TYPE_CHECKING:
     from .._kernel import Kernel
@@ -32,20 +36,25 @@ def lower_to_mosaic(ctx: Any, *values: Any, kernel: Kernel) -> list[Any]:
       values: MLIR values of the operands.
 
     Raises:
-      MosaicError: if the kernel is one that Mosaic does not support, see `limits.limits`.
+      MosaicError: if the kernel is one that Mosaic does not support, see `limits.limits`. A derived
+        kernel of tangents is lowered as its expansion then.
     """
     # The rules are loaded by the first program for a TPU.
     from .._emission.elements import unwritten
     from .limits import checked
     from .params import configuration, side_effect
 
-    if math.prod(kernel.grid) == 0:
-        expansion = ctx.eqn.primitive.find(lower)
-        return expansion(ctx, *values, kernel=kernel)
+    if math.prod(kernel.grid) == 0 or has_symbolic_sizes(kernel):
+        return expansion_of(ctx, values)
     params = kernel.compiler_params
-    program = checked(kernel, params, current_target())
+    try:
+        program = checked(kernel, params, current_target())
+    except MosaicError:
+        if is_derivative(kernel):
+            return expansion_of(ctx, values)
+        raise
     avals = [*kernel.prefetched, *(m.aval for m in kernel.inputs)]
-    operands = []
+    operands = [_size(values[j]) for j in program.sizes]
     for operand in program.operands:
         if operand.filled:
             aval = kernel.outputs[operand.number].aval
@@ -60,9 +69,14 @@ def lower_to_mosaic(ctx: Any, *values: Any, kernel: Kernel) -> list[Any]:
         ctx, TARGET, operands, [_stored(a) for a in kernel.out_avals], api_version=1, needs=(),
         backend_config=json.dumps(config), has_side_effect=side_effect(params),
         extra_attributes={"kernel_name": program.name},
-        input_output_aliases=dict(program.aliases),
+        input_output_aliases={i + len(program.sizes): o for i, o in program.aliases},
     )  # fmt: skip
     return [_from_memory(x, a) for x, a in zip(results, kernel.out_avals)]
+
+
+def _size(x: Any) -> Any:
+    """A computed size of the grid, at least 0."""
+    return lowering.hlo.maximum(x, lowering.full(np.int32(0), ()))
 
 
 def _stored(aval: Any) -> ShapedArray:

@@ -15,6 +15,7 @@ from primax_core.extend.references import INTEGER_ARRAY, StaticSlice, selected_s
 from . import types
 from .copies import View, copy_at_once, is_constant_true, view_of
 from .emitter import Emitter
+from .partial_copies import copy_in, copy_out
 from .registry import Context
 from .shape_rules import as_index, dynamic_part, placed, strided
 from .types import BOOL
@@ -95,8 +96,8 @@ class Reference:
             mask = None
         pieces, shape = self.pieces(ctx, index, operands, mask is not None)
         if self.space in ("any", "hbm", "semaphore_mem"):
-            return _copied(ctx, self, pieces, mask)
-        if self.space == "smem":
+            x = _copied(ctx, self, pieces, mask is not None)
+        elif self.space == "smem":
             x = _read_scalars(ctx, self, pieces, shape)
         else:
             x = _read_vectors(ctx, self, pieces, shape)
@@ -173,6 +174,20 @@ def _inside(e: Emitter, position: Value, n: int, span: int) -> Value:
 # Vectors
 
 
+def _addressable(ref: Reference, pieces: Sequence[Piece], writes: bool = False) -> list[bool]:
+    """The axes whose parts can be loaded, or stored, by themselves."""
+    direct = [
+        not (writes and p.stride != 1) and _is_addressable(ref, a, p) for a, p in enumerate(pieces)
+    ]
+    if len(pieces) > 1 and all(direct[-2:]):
+        row, columns = pieces[-2], pieces[-1]
+        tile = types.tile(len(pieces), ref.dtype)[-2]
+        whole = columns.start.known == 0 and columns.span == ref.shape[-1]
+        if row.start.known is None and not row.start.divisible(tile) and not whole:
+            direct[-1] = False  # a row at any position is loaded whole
+    return direct
+
+
 def _is_addressable(ref: Reference, axis: int, piece: Piece) -> bool:
     """Return True if a part of an axis can be loaded and stored by itself."""
     n, start = ref.shape[axis], piece.start
@@ -199,7 +214,7 @@ def _read_vectors(
     ctx: Context, ref: Reference, pieces: Sequence[Piece], shape: tuple[int, ...]
 ) -> Value:
     e = ctx.emitter
-    direct = [_is_addressable(ref, a, p) for a, p in enumerate(pieces)]
+    direct = _addressable(ref, pieces)
     x = _load(e, ref, pieces, direct)
     for axis, (piece, is_direct) in enumerate(zip(pieces, direct)):
         if not is_direct:
@@ -251,7 +266,7 @@ def _write_vectors(
     x = e.reshape(value, sizes)
     if mask is not None:
         mask = e.reshape(e.broadcast(mask, value.shape), sizes)
-    direct = [p.stride == 1 and _is_addressable(ref, a, p) for a, p in enumerate(pieces)]
+    direct = _addressable(ref, pieces, writes=True)
     if all(direct):
         names = [_address(e, ref, a, p) for a, p in enumerate(pieces)]
         if mask is not None:
@@ -294,36 +309,40 @@ def _write_by_rotation(
 # Whole arrays outside of the core's memory
 
 
-def _copied(ctx: Context, ref: Reference, pieces: Sequence[Piece], mask: Value | None) -> Value:
-    """The contents of a part, copied to vector memory first."""
-    there, here = _both_sides(ctx, ref, pieces, mask)
-    copy_at_once(ctx.emitter, there, View(here.name, here.type))
+def _copied(ctx: Context, ref: Reference, pieces: Sequence[Piece], masked: bool) -> Value:
+    """The contents of a part, copied to vector memory first.
+
+    Elements of a masked access that are outside of the array are arbitrary.
+    """
+    here = _buffer(ctx, ref, pieces)
+    if masked:
+        copy_in(ctx, ref, pieces, here)
+    else:
+        copy_at_once(ctx.emitter, view_of(ctx, ref, pieces), View(here.name, here.type))
     return here.read(ctx, None, ())
 
 
 def _copy_out(
     ctx: Context, ref: Reference, pieces: Sequence[Piece], value: Value, mask: Value | None
 ) -> None:
-    there, here = _both_sides(ctx, ref, pieces, mask)
-    here.write(ctx, value, None, ())
-    copy_at_once(ctx.emitter, View(here.name, here.type), there)
+    """Replace the elements of a part; if the access is masked they are read before."""
+    here = _buffer(ctx, ref, pieces)
+    if mask is None:
+        here.write(ctx, value, None, ())
+        copy_at_once(ctx.emitter, View(here.name, here.type), view_of(ctx, ref, pieces))
+        return
+    copy_in(ctx, ref, pieces, here)
+    here.write(ctx, value, None, (), mask)
+    copy_out(ctx, ref, pieces, here)
 
 
-def _both_sides(
-    ctx: Context, ref: Reference, pieces: Sequence[Piece], mask: Value | None
-) -> tuple[View, Reference]:
-    """A part of an array, and vector memory of its shape."""
+def _buffer(ctx: Context, ref: Reference, pieces: Sequence[Piece]) -> Reference:
+    """Vector memory of the shape of a part."""
     shape = tuple(p.size for p in pieces if not p.point)
     if ref.space == "semaphore_mem":
         raise ctx.error(
             "a semaphore of kind SemaphoreType.DMA is read, signalled or awaited by itself; "
             "copies do that, and SemaphoreType.REGULAR is for all else"
-        )
-    if mask is not None:
-        raise ctx.error(
-            f"a masked access to a reference in the memory {ref.space}, such as of a block that "
-            "reaches beyond the array: use blocks whose sizes divide the array's, or "
-            "tpu.emit_pipeline_with_allocations, which copies the rest alone"
         )
     if not shape:
         raise ctx.error(
@@ -331,7 +350,7 @@ def _both_sides(
             "or VMEM first"
         )
     name, _ = ctx.emitter.memory(ref.element, shape, "vmem")
-    return view_of(ctx, ref, pieces), Reference(name, ref.dtype, shape)
+    return Reference(name, ref.dtype, shape)
 
 
 # Scalars

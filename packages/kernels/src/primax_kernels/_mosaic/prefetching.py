@@ -20,7 +20,7 @@ from . import types
 from .copies import View, await_copy, copy_at_once, start_copy, view_of
 from .emitter import Emitter
 from .memory import Reference
-from .registry import Context
+from .registry import BACKEND, Context
 from .values import Value
 
 _MAX_STEPS: Final = 1 << 12
@@ -163,7 +163,7 @@ class _Copy:
     ):  # fmt: skip
         self.loop, self.ref, self.eqn = loop, ref, eqn
         self.positions, self.used, self.shape = positions, used, shape
-        self.context = Context(loop.emitter, eqn, set())
+        self.context = Context(BACKEND, loop.emitter, eqn, set())
 
     def allocate(self) -> None:
         """Reserve the buffers and their semaphores."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -13,7 +12,7 @@ from primax_core.extend import Literal
 
 from .._cpu.facts import facts_of
 from .._emission.coverage import is_covered, same_blocks
-from .._emission.elements import unwritten
+from .._emission.elements import identifier, unwritten
 from .._emission.usage import accesses_of
 from .._kernel import Kernel
 from .._semaphores import SemaphoreType, begins_with_zeros
@@ -29,16 +28,19 @@ from . import (
     types,
 )
 from .control_rules import branch
+from .copied_blocks import with_copied_blocks
 from .emitter import Emitter
 from .errors import located
 from .memory import Reference
-from .registry import Context, lower_jaxpr
+from .registry import BACKEND, Context, lower_jaxpr
 from .values import Value
 from .windows import (
+    bounds_of,
     grid_arguments,
     grid_indices,
     is_first_visit,
     is_window,
+    least_grid,
     needs_contents,
     reference_of,
     space_of,
@@ -75,6 +77,7 @@ class Program:
       text: module with the function ``main`` and the functions of the index maps.
       operands: the arrays that the call takes.
       aliases: operands of the call and results that share memory.
+      sizes: operands of the kernel that are computed sizes of the grid; they precede ``operands``.
       vmem_bytes: bytes of blocks, of which there are two each, and of scratch memory.
     """
 
@@ -83,6 +86,7 @@ class Program:
     operands: tuple[Operand, ...]
     aliases: tuple[tuple[int, int], ...]
     vmem_bytes: int
+    sizes: tuple[int, ...] = ()
 
 
 def emit(kernel: Kernel) -> Program:
@@ -93,7 +97,7 @@ def emit(kernel: Kernel) -> Program:
     Raises:
       MosaicError: if the kernel has an operation or a type that is not supported.
     """
-    return _Module(kernel).program()
+    return _Module(with_copied_blocks(kernel)).program()
 
 
 class _Module:
@@ -138,8 +142,8 @@ class _Module:
             self._begin(o, outputs[o], before, ids)
         lower_jaxpr(e, kernel.jaxpr, [*ids, *self.prefetched, *inputs, *outputs, *scratch])
         return Program(
-            re.sub(r"\W", "_", kernel.name) or "kernel", self._text(), tuple(self.operands),
-            tuple(self.aliases), self.vmem_bytes + e.vmem_bytes,
+            identifier(kernel.name), self._text(), tuple(self.operands),
+            tuple(self.aliases), self.vmem_bytes + e.vmem_bytes, tuple(range(len(kernel.dynamic))),
         )  # fmt: skip
 
     # Parameters of the function
@@ -201,7 +205,7 @@ class _Module:
         mapping = kernel.outputs[o]
         source = next((i for i, out in kernel.aliases if out == o), None)
         windowed = is_window(space_of(kernel, mapping))
-        covered = windowed and is_covered(mapping, kernel.grid)
+        covered = windowed and is_covered(mapping, least_grid(kernel))
         needed = windowed and needs_contents(kernel, o)
         if needed and not visits_are_runs(kernel, mapping):
             raise located(
@@ -275,7 +279,7 @@ class _Module:
         def write() -> list[Value]:
             for r in counters:
                 zero = e.constant(0, r.dtype, r.block_shape)
-                r.write(Context(e, None, set()), zero, None, ())
+                r.write(Context(BACKEND, e, None, set()), zero, None, ())
             return []
 
         branch(e, first, write, list)
@@ -287,8 +291,12 @@ class _Module:
         if before is False:
             return
         e = self.emitter
-        first = is_first_visit(e, self.kernel, self.kernel.outputs[o], ids, self.prefetched)
-        context = Context(e, None, set())
+        context = Context(BACKEND, e, None, set())
+        sizes = [e.index(n) for n in self.kernel.grid]
+        for j, d in enumerate(self.kernel.dynamic):
+            sizes[d] = self.prefetched[j].read(context, None, ())
+        mapping = self.kernel.outputs[o]
+        first = is_first_visit(e, self.kernel, mapping, ids, sizes, self.prefetched)
 
         def write() -> list[Value]:
             if isinstance(before, Reference):
@@ -314,7 +322,7 @@ class _Module:
         parameters = self.parameters + [f"{name}: {type_}" for name, type_ in e.scratch]
         attributes = [
             f"dimension_semantics = [{semantics}]",
-            f"iteration_bounds = {types.array_attribute(kernel.grid or (1,))}",
+            f"iteration_bounds = {types.array_attribute(bounds_of(kernel))}",
             f"scalar_prefetch = {self.n_prefetched} : i64",
             f"scratch_operands = {len(e.scratch)} : i64",
             "tpu.core_type = #tpu.core_type<tc>",

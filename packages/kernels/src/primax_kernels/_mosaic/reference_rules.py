@@ -14,6 +14,7 @@ from .._poison import poison_p
 from .._semaphores import SemaphoreType
 from . import types
 from .memory import Reference
+from .positions import has_positions, lowered
 from .registry import Context, mosaic
 from .types import BOOL
 from .values import Value
@@ -21,6 +22,8 @@ from .values import Value
 
 @references.get_p.rule(mosaic)
 def _get(ctx: Context, ref: Reference, *operands: Value, index: Any, **_: Any) -> Value:
+    if has_positions(index, operands):
+        return lowered(ctx, [ref, *operands], index)[0]
     return ref.read(ctx, index, operands)
 
 
@@ -28,6 +31,8 @@ def _get(ctx: Context, ref: Reference, *operands: Value, index: Any, **_: Any) -
 def _swap(
     ctx: Context, ref: Reference, value: Value, *operands: Value, index: Any, **_: Any
 ) -> Value:
+    if has_positions(index, operands):
+        return lowered(ctx, [ref, value, *operands], index)[0]
     old = ref.read(ctx, index, operands) if ctx.is_used() else value
     ref.write(ctx, value, index, operands)
     return old
@@ -37,6 +42,8 @@ def _swap(
 def _add(
     ctx: Context, ref: Reference, value: Value, *operands: Value, index: Any, **_: Any
 ) -> list[Value]:
+    if has_positions(index, operands):
+        return lowered(ctx, [ref, value, *operands], index)
     e = ctx.emitter
     old = ref.read(ctx, index, operands)
     if ref.dtype == BOOL:
@@ -52,6 +59,8 @@ def _add(
 def _masked_get(
     ctx: Context, ref: Reference, mask: Value, other: Value, *operands: Value, index: Any
 ) -> Value:
+    if has_positions(index, operands):
+        return lowered(ctx, [ref, mask, other, *operands], index)[0]
     return ref.read(ctx, index, operands, mask, other)
 
 
@@ -59,6 +68,8 @@ def _masked_get(
 def _masked_swap(
     ctx: Context, ref: Reference, value: Value, mask: Value, *operands: Value, index: Any
 ) -> Value:
+    if has_positions(index, operands):
+        return lowered(ctx, [ref, value, mask, *operands], index)[0]
     if ctx.is_used():
         e = ctx.emitter
         zero = e.constant(0, ref.dtype, ctx.out_aval.shape)

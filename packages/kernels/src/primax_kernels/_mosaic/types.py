@@ -7,26 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._emission.elements import (
+    BOOL as BOOL,
+    ELEMENTS as ELEMENTS,
+    FLOAT32 as FLOAT32,
+    INT32 as INT32,
+)
 from .errors import MosaicError
-
-ELEMENTS: Final = {
-    "bool": "i1",
-    "int8": "i8",
-    "uint8": "i8",
-    "int16": "i16",
-    "uint16": "i16",
-    "int32": "i32",
-    "uint32": "i32",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
-}
-"""Types of elements, by dtype. Integers have no sign there; operations have."""
-
-INT32: Final = np.dtype(np.int32)
-FLOAT32: Final = np.dtype(np.float32)
-BOOL: Final = np.dtype(np.bool_)
 
 SUBLANES: Final = 8
 LANES: Final = 128

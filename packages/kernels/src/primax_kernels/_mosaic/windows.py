@@ -22,6 +22,9 @@ from .shape_rules import as_index
 from .types import INT32, array_attribute, tile
 from .values import Value
 
+_COMPUTED: Final = -(1 << 63)
+"""The size of a dimension that the call passes as an operand, as MLIR writes it."""
+
 _MAX_STEPS: Final = 1 << 14
 """The most steps whose blocks are compared one by one."""
 
@@ -107,6 +110,17 @@ def grid_indices(kernel: Kernel) -> list[Value]:
     return [
         Value(f"%i{d}", INT32, (), (0, max(n - 1, 0))) for d, n in enumerate(kernel.grid)
     ]  # fmt: skip
+
+
+def least_grid(kernel: Kernel) -> tuple[int, ...]:
+    """The grid with the steps that there are at least: computed sizes may be 0."""
+    return tuple(0 if d in kernel.dynamic else n for d, n in enumerate(kernel.grid))
+
+
+def bounds_of(kernel: Kernel) -> tuple[int, ...]:
+    """The grid in the text, at least one dimension."""
+    bounds = [_COMPUTED if d in kernel.dynamic else n for d, n in enumerate(kernel.grid)]
+    return tuple(bounds) or (1,)
 
 
 def grid_arguments(kernel: Kernel) -> list[Value]:
@@ -208,9 +222,13 @@ def _index_at(mapping: BlockMapping, ids: Sequence[int]) -> tuple[int, ...]:
 
 def is_first_visit(
     e: Emitter, kernel: Kernel, mapping: BlockMapping, ids: Sequence[Value],
-    prefetched: Sequence[Any],
+    sizes: Sequence[Value], prefetched: Sequence[Any],
 ) -> Value | None:  # fmt: skip
-    """The condition that a step is the first on a block; ``None`` if each is."""
+    """The condition that a step is the first on a block; ``None`` if each is.
+
+    Args:
+      sizes: the sizes of the grid.
+    """
     if None not in mapping.forms:
         still = [d for d in still_dimensions(kernel, mapping) if kernel.grid[d] > 1]
         first: Value | None = None
@@ -219,12 +237,11 @@ def is_first_visit(
             first = start if first is None else e.binary("arith.andi", first, start)
         return first
     step = e.index(0)
-    for i, n in zip(ids, kernel.grid):
-        step = e.add(e.multiply(step, e.index(n)), i)
+    for i, size in zip(ids, sizes):
+        step = e.add(e.multiply(step, size), i)
     before = e.maximum(e.subtract(step, e.index(1)), e.index(0))
     previous: list[Value] = []
-    for n in reversed(kernel.grid):
-        size = e.index(n)
+    for n, size in zip(reversed(kernel.grid), reversed(sizes)):
         previous.insert(0, e.binary("arith.remsi", before, size, (0, max(n - 1, 0))))
         before = e.binary("arith.divsi", before, size, (0, 2**31 - 1))
     first = e.compare("eq", step, e.index(0))

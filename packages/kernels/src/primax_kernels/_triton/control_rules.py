@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from primax_core import lax
-from primax_core.extend import Jaxpr, Literal
+from primax_core.extend import Jaxpr
 
+from .._emission.loops import carry_at, counters_of
+from .._emission.values import names, types_of
 from .conversion import convert
 from .emitter import Emitter
 from .memory import RegisterRef
@@ -23,14 +23,6 @@ def registers(operands: Sequence[Any]) -> list[RegisterRef]:
     """The references to registers among operands, each once."""
     refs = [x for x in operands if isinstance(x, RegisterRef)]
     return [r for i, r in enumerate(refs) if r not in refs[:i]]
-
-
-def _listed(values: Sequence[Value]) -> str:
-    return ", ".join(x.name for x in values)
-
-
-def _types(values: Sequence[Value]) -> str:
-    return ", ".join(x.type for x in values)
 
 
 def _results(name: str, like: Sequence[Value]) -> list[Value]:
@@ -72,14 +64,14 @@ def for_loop(
     head = f"scf.for {number.name} = {first.name} to {last.name} step {step.name}"
     if initial:
         pairs = ", ".join(f"{a.name} = {x.name}" for a, x in zip(inside, initial))
-        head = f"{results}:{len(initial)} = {head} iter_args({pairs}) -> ({_types(initial)})"
+        head = f"{results}:{len(initial)} = {head} iter_args({pairs}) -> ({types_of(initial)})"
     e.line(f"{head} : i32 {{")
     with e.region():
         _replace(refs, inside[n:])
         outs = [*body(number, inside[:n]), *_contents(refs)]
         outs = [e.broadcast(x, a.shape) for x, a in zip(outs, inside)]
         if initial:
-            e.line(f"scf.yield {_listed(outs)} : {_types(outs)}")
+            e.line(f"scf.yield {names(outs)} : {types_of(outs)}")
     e.line("}")
     final = _results(results, initial)
     _replace(refs, final[n:])
@@ -102,7 +94,7 @@ def branch(
         with e.region():
             outs = [*part_(), *_contents(refs)]
             if outs:
-                e.line(f"scf.yield {_listed(outs)} : {_types(outs)}")
+                e.line(f"scf.yield {names(outs)} : {types_of(outs)}")
         if i == 0:
             e.line("} else {")
     e.line("}")
@@ -110,7 +102,7 @@ def branch(
     results = _results(name, outs)
     head = f"scf.if {condition.name}"
     if outs:
-        head = f"{name}:{len(outs)} = {head} -> ({_types(outs)})"
+        head = f"{name}:{len(outs)} = {head} -> ({types_of(outs)})"
     e.lines[at] = f"{indent}{head} {{"
     n = len(outs) - len(refs)
     _replace(refs, results[n:])
@@ -156,7 +148,7 @@ def _while(
     refs = registers(operands)
     initial = [*carry, *_contents(refs)]
     results = e.name()
-    types_ = _types(initial)
+    types_ = types_of(initial)
 
     def fresh() -> list[Value]:
         return [Value(e.name(), x.dtype, x.shape) for x in initial]
@@ -169,14 +161,14 @@ def _while(
         _replace(refs, before[len(carry) :])
         (condition,) = ctx.lower(cond_jaxpr, [*cond_consts, *before[: len(carry)]])
         outs = [*before[: len(carry)], *_contents(refs)]
-        e.line(f"scf.condition({condition.name}) {_listed(outs)} : {types_}")
+        e.line(f"scf.condition({condition.name}) {names(outs)} : {types_}")
     e.line("} do {")
     e.line(f"^bb0({', '.join(f'{a.name}: {a.type}' for a in after)}):")
     with e.region():
         _replace(refs, after[len(carry) :])
         outs = ctx.lower(body_jaxpr, [*body_consts, *after[: len(carry)]])
         outs = [*outs, *_contents(refs)]
-        e.line(f"scf.yield {_listed(outs)} : {types_}")
+        e.line(f"scf.yield {names(outs)} : {types_}")
     e.line("}")
     final = _results(results, initial)
     _replace(refs, final[len(carry) :])
@@ -191,18 +183,13 @@ def _scan(
     e = ctx.emitter
     n = num_consts + num_carry
     consts, carry, xs = operands[:num_consts], list(operands[num_consts:n]), operands[n:]
-    counters = _counters(jaxpr, carry, num_consts)
+    counters = counters_of(jaxpr, carry, num_consts)
     varying = [i for i in range(num_carry) if i not in counters]
     stacked = [v.aval for v in ctx.eqn.outvars[num_carry:]]
     starts = [carry[i] for i in varying]
     starts += [e.constant(0, a.dtype, a.shape) for a in stacked]
 
-    def values_at(number: Value, current: Sequence[Value]) -> list[Value]:
-        remaining = iter(current)
-        return [
-            _counted(e, carry[i], counters[i], number) if i in counters else next(remaining)
-            for i in range(num_carry)
-        ]
+    values_at = carry_at(e, carry, counters)
 
     def body(number: Value, current: list[Value]) -> list[Value]:
         carried = values_at(number, current[: len(varying)])
@@ -227,21 +214,3 @@ def _like(e: Emitter, x: Value, other: Value) -> Value:
 def _element(ctx: Context, x: Value, step: Value) -> Value:
     """An element along the first axis."""
     return ctx.emitter.reshape(part(ctx, x, step, 1, 1, 0), x.shape[1:])
-
-
-def _counters(jaxpr: Jaxpr, carry: Sequence[Any], num_consts: int) -> dict[int, int]:
-    """Carried integers to which each step adds a constant: they follow from the step's number."""
-    counters: dict[int, int] = {}
-    producer = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-    for i in range(len(carry)):
-        eqn = producer.get(jaxpr.outvars[i]) if not isinstance(jaxpr.outvars[i], Literal) else None
-        if eqn is None or eqn.primitive.name != "add" or np.dtype(carry[i].dtype) != INT32:
-            continue
-        x, y = eqn.invars
-        if carry[i].shape == () and x is jaxpr.invars[num_consts + i] and type(y) is Literal:
-            counters[i] = int(y.scalar)
-    return counters
-
-
-def _counted(e: Emitter, start: Value, step: int, number: Value) -> Value:
-    return e.add(start, e.multiply(number, e.index(step)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._emission.elements import fits
 from . import types
 from .emitter import Emitter
 from .types import BOOL, FLOAT32, INT32, bits, is_float, is_unsigned
@@ -65,13 +66,11 @@ def _integer_to_float(e: Emitter, x: Value, dtype: np.dtype) -> Value:
 
 
 def _between_integers(e: Emitter, x: Value, dtype: np.dtype) -> Value:
-    info = np.iinfo(dtype)
-    fits = x.bounds is not None and info.min <= x.bounds[0] and x.bounds[1] <= info.max
-    bounds = x.bounds if fits else None
+    bounds = x.bounds if x.bounds is not None and fits(x.bounds, dtype) else None
     source = 1 if x.dtype == BOOL else bits(x.dtype)
     if source == bits(dtype):
         return Value(x.name, dtype, x.shape, bounds)
     if source > bits(dtype):
-        return e.changed("arith.trunci", x, dtype).within(bounds)
+        return e.changed("arith.trunci", x, dtype).having(bounds)
     op = "arith.extui" if is_unsigned(x.dtype) else "arith.extsi"
-    return e.changed(op, x, dtype).within(bounds)
+    return e.changed(op, x, dtype).having(bounds)

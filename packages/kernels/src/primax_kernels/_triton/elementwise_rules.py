@@ -14,9 +14,10 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import add_any_p
 
+from .._emission.precision import SMALLER_EXPONENT, rounding
 from . import types
 from .conversion import convert
-from .registry import REWRITES, Context, triton
+from .registry import Context, triton
 from .types import BOOL, FLOAT32, is_unsigned
 from .values import Value
 
@@ -170,6 +171,14 @@ def _sign(ctx: Context, x: Value, **_: Any) -> Value:
 @lax.square_p.rule(triton)
 def _square(ctx: Context, x: Value, **_: Any) -> Value:
     return _product(ctx, x, x)
+
+
+@lax.one_minus_square_p.rule(triton)
+def _one_minus_square(ctx: Context, x: Value, **_: Any) -> Value:
+    e = ctx.emitter
+    (wide,) = _wide(ctx, x)
+    one = e.constant(1, wide.dtype, wide.shape)
+    return _narrow(ctx, e.multiply(e.add(one, wide), e.subtract(one, wide)))
 
 
 @lax.integer_pow_p.rule(triton)
@@ -383,4 +392,12 @@ for _name in ("stop_gradient", "name"):
     if (_prim := getattr(lax, f"{_name}_p", None)) is not None:
         _prim.rule(triton)(_identity)
 
-REWRITES["reduce_precision"] = "convert to the dtype with this precision and back"
+
+@lax.reduce_precision_p.rule(triton)
+def _reduce_precision(ctx: Context, x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
+    jaxpr = rounding(ctx.in_avals[0], exponent_bits, mantissa_bits)
+    if jaxpr is None:
+        raise ctx.error(
+            f"reduce_precision with {exponent_bits} bits of exponents; {SMALLER_EXPONENT}"
+        )
+    return ctx.lower(jaxpr, [x])[0]

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from primax_core.extend import lower, lowering, native
+from primax_core.extend import lowering, native
 from primax_core.extend.runtime import started_clients
+
+from .._expansions import expansion_of, is_derivative
+from .._symbolic_export import has_symbolic_sizes
+from .errors import TritonError
 
 if TYPE_CHECKING:
     from .._kernel import Kernel
@@ -59,16 +63,21 @@ def lower_to_triton(ctx: Any, *values: Any, kernel: Kernel) -> list[Any]:
       values: MLIR values of the operands.
 
     Raises:
-      TritonError: if the kernel is one that Triton does not support, see `limits.limits`.
+      TritonError: if the kernel is one that Triton does not support, see `limits.limits`. A
+        derived kernel of tangents is lowered as its expansion then.
     """
     # The rules are loaded by the first program for a GPU.
     from . import types
     from .limits import checked
 
-    if math.prod(kernel.grid) == 0:
-        expansion = ctx.eqn.primitive.find(lower)
-        return expansion(ctx, *values, kernel=kernel)
-    program = checked(kernel, kernel.compiler_params, current_target())
+    if math.prod(kernel.grid) == 0 or has_symbolic_sizes(kernel):
+        return expansion_of(ctx, values)
+    try:
+        program = checked(kernel, kernel.compiler_params, current_target())
+    except TritonError:
+        if is_derivative(kernel):
+            return expansion_of(ctx, values)
+        raise
     operands = [values[i] for i in program.operands]
     for o in program.filled:
         aval = kernel.outputs[o].aval

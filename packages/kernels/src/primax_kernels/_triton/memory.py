@@ -242,7 +242,7 @@ def _accumulated(ref: MemoryRef, total: Value | None, x: Value, stride: int) -> 
     """``total + x * stride``."""
     e = ref.emitter
     if ref.offset_dtype == INT64 and x.dtype != INT64:
-        x = e.changed("arith.extsi", x, INT64).within(x.bounds)
+        x = e.changed("arith.extsi", x, INT64).having(x.bounds)
     x = e.multiply(x, e.constant(stride, x.dtype))
     return x if total is None else e.add(total, x)
 
@@ -368,8 +368,8 @@ def as_int32(e: Emitter, x: Value) -> Value:
         return Value(x.name, INT32, x.shape, x.bounds)
     if bits > 32:
         low = e.clamp(x, -(2**31) if x.dtype.kind == "i" else 0, 2**31 - 1)
-        return e.changed("arith.trunci", low, INT32).within(low.bounds)
-    return e.changed(f"arith.{op}", x, INT32).within(x.bounds)
+        return e.changed("arith.trunci", low, INT32).having(low.bounds)
+    return e.changed(f"arith.{op}", x, INT32).having(x.bounds)
 
 
 def _inside(e: Emitter, position: Value, n: int, span: int = 1) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from .._block_mapping import Extent
 from .._cpu.facts import facts_of
 from .._emission.coverage import depends_on, is_covered, same_blocks
+from .._emission.elements import identifier
 from .._emission.usage import Access, accesses_of
 from .._kernel import Kernel
 from .._tpu_memory import ACC
@@ -244,7 +244,7 @@ class _Function:
         return _unwritten(self.emitter, mapping.block_shape, mapping.aval.dtype)
 
     def _name(self) -> str:
-        return re.sub(r"\W", "_", self.kernel.name) or "kernel"
+        return identifier(self.kernel.name)
 
     def _text(self, n: int) -> str:
         kernel = self.kernel

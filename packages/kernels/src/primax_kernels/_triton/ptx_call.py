@@ -13,6 +13,7 @@ import numpy as np
 from primax_core import tree_util
 from primax_core.extend import Primitive, abstract, lower, native
 
+from .._typing import Types
 from .errors import TritonError
 from .lowering import current_target
 from .python_functions import grid_of
@@ -64,7 +65,7 @@ def ptx_call(
     text: str,
     *args: Any,
     name: str,
-    out_shape: Any,
+    out_shape: Types,
     grid: Any,
     block: Any,
     shared_memory: int = 0,

@@ -14,6 +14,7 @@ from primax_core.extend import Primitive, ShapedArray, abstract, lower, lowering
 from primax_core.extend.dimensions import is_static
 
 from .._tuning.autotuned import Autotuned
+from .._typing import Types
 from .errors import TritonError
 from .lowering import TARGET, current_target, launch_attributes
 from .python_functions import Function, check_dtype, grid_of, package, scalar_of
@@ -57,7 +58,7 @@ def _lower_on_gpus(
 def triton_call(
     fn: Any,
     *args: Any,
-    out_shape: Any,
+    out_shape: Types,
     grid: Any,
     num_warps: int | None = None,
     num_stages: int | None = None,

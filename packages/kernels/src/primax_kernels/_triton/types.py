@@ -12,6 +12,7 @@ import numpy as np
 
 from .._emission.elements import (
     BOOL as BOOL,
+    ELEMENTS as SHARED_ELEMENTS,
     FLOAT32 as FLOAT32,
     INT32 as INT32,
     INT64 as INT64,
@@ -26,22 +27,8 @@ from .._emission.elements import (
 from .errors import TritonError
 
 ELEMENTS: Final = {
-    "bool": "i1",
-    "int8": "i8",
-    "uint8": "i8",
-    "int16": "i16",
-    "uint16": "i16",
-    "int32": "i32",
-    "uint32": "i32",
-    "int64": "i64",
-    "uint64": "i64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float64": "f64",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
-}
+    **SHARED_ELEMENTS, "int64": "i64", "uint64": "i64", "float16": "f16", "float64": "f64",
+}  # fmt: skip
 """Types of elements, by dtype. Integers have no sign there; operations have."""
 
 MAX_ELEMENTS: Final = 1 << 20

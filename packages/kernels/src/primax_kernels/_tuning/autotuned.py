@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, overload
@@ -335,7 +336,7 @@ def autotune(
     return Autotuned(fun, configs, key, default, name, rtol, atol)
 
 
-def export_table(path: Any, functions: Iterable[Autotuned]) -> int:
+def export_table(path: str | os.PathLike[str], functions: Iterable[Autotuned]) -> int:
     """Write the results of functions into a table that ships with a package.
 
     Entries of the file for other calls and kinds of devices are kept, so that a table grows on

@@ -16,6 +16,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ..tpu import VMEM
 from ._attention_backward import backward
 from ._attention_blocks import (
@@ -50,12 +51,20 @@ _NAME = "flash_attention"
 
 
 def flash_attention(
-    q: Any, k: Any, v: Any, *, causal: bool = False, window: int | tuple[int, int] | None = None,
-    segment_ids: Any = None, bias: Any = None, soft_cap: float | None = None,
-    scale: float | None = None, query_offset: int = 0,
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    causal: bool = False,
+    window: int | tuple[int, int] | None = None,
+    segment_ids: Any = None,
+    bias: ArrayLike | None = None,
+    soft_cap: float | None = None,
+    scale: float | None = None,
+    query_offset: int = 0,
     block: tuple[int | None, int | None] | None = None,
     block_backward: tuple[int | None, int | None] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Attention ``softmax(scale * q kᵀ) v`` in blocks (Dao et al., 2022; Dao, 2023).
 
     Memory grows with the length, not with its square, also in the derivative: the logarithm of the

@@ -15,6 +15,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ..tpu import VMEM
 from ._attention_masks import LOWEST
 from ._backward_kernels import with_backward
@@ -44,7 +45,7 @@ class _Config(NamedTuple):
 
 
 def cross_entropy(
-    logits: Any, labels: Any, *, z_loss: float = 0.0,
+    logits: ArrayLike, labels: ArrayLike, *, z_loss: float = 0.0,
     block: tuple[int | None, int | None] | None = None,
 ) -> Any:  # fmt: skip
     """Negative logarithm of the softmax of logits at the labels.

@@ -15,6 +15,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ..tpu import VMEM
 from ._blocks import scan_block
 from ._common import (
@@ -37,7 +38,7 @@ class _Config(NamedTuple):
 
 
 def cumsum(
-    x: Any, *, axis: int = -1, reverse: bool = False,
+    x: ArrayLike, *, axis: int = -1, reverse: bool = False,
     block: tuple[int | None, int | None] | None = None,
 ) -> Any:  # fmt: skip
     """Sums of the elements up to each position along an axis.

@@ -15,6 +15,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike, DTypeLike, PrecisionLike
 from ..tpu import VMEM
 from ._backward_kernels import with_backward
 from ._blocks import group_rows, matmul_block
@@ -40,10 +41,14 @@ class _Config(NamedTuple):
 
 
 def grouped_matmul(
-    lhs: Any, rhs: Any, group_sizes: Any, *,
-    block: tuple[int | None, int | None, int | None] | None = None, out_dtype: Any = None,
-    precision: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    *,
+    block: tuple[int | None, int | None, int | None] | None = None,
+    out_dtype: DTypeLike | None = None,
+    precision: PrecisionLike | None = None,
+) -> Any:
     """Products of consecutive groups of rows with one matrix for each group.
 
     For mixtures of experts: the same as ``lax.ragged_dot``. Rows are copied into tiles that belong

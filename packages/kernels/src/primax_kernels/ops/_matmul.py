@@ -16,6 +16,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike, DTypeLike, PrecisionLike
 from ..tpu import VMEM
 from ._blocks import matmul_block
 from ._common import (
@@ -44,10 +45,16 @@ class _Config(NamedTuple):
 
 
 def matmul(
-    a: Any, b: Any, *extras: Any, block: tuple[int | None, int | None, int | None] | None = None,
-    out_dtype: Any = None, epilogue: Callable[..., Any] | None = None, transpose_a: bool = False,
-    transpose_b: bool = False, precision: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    *extras: Any,
+    block: tuple[int | None, int | None, int | None] | None = None,
+    out_dtype: DTypeLike | None = None,
+    epilogue: Callable[..., Any] | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    precision: PrecisionLike | None = None,
+) -> Any:
     """Matrix product with a function of its elements, computed in blocks.
 
     Products of 16-bit floats are summed in ``float32``, of integers of at most 32 bits in

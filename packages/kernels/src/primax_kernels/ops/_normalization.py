@@ -12,6 +12,7 @@ from .._block_specs import BlockSpec
 from .._call import pallas_call
 from .._grid import program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ._backward_kernels import with_backward
 from ._blocks import rows_block
 from ._common import accumulator, block_size, cast, filled, inside, operand, positive, row_sum
@@ -25,7 +26,12 @@ class _Config(NamedTuple):
 
 
 def layer_norm(
-    x: Any, scale: Any = None, bias: Any = None, *, eps: float = 1e-6, block_rows: int | None = None
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    *,
+    eps: float = 1e-6,
+    block_rows: int | None = None,
 ) -> Any:
     """Rows with mean 0 and variance 1, then scaled and shifted (Ba et al., 2016).
 
@@ -54,7 +60,13 @@ def layer_norm(
     return _normalized("layer_norm", True, x, scale, bias, eps, block_rows)
 
 
-def rms_norm(x: Any, scale: Any = None, *, eps: float = 1e-6, block_rows: int | None = None) -> Any:
+def rms_norm(
+    x: ArrayLike,
+    scale: ArrayLike | None = None,
+    *,
+    eps: float = 1e-6,
+    block_rows: int | None = None,
+) -> Any:
     """Rows divided by the root of their mean square, then scaled (Zhang and Sennrich, 2019).
 
     Arguments, result and errors are those of `layer_norm`, without ``bias``.

@@ -15,6 +15,7 @@ from .._block_specs import BlockSpec, PrefetchScalarGridSpec
 from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
+from .._typing import ArrayLike
 from ..tpu import VMEM
 from ._attention_masks import LOWEST
 from ._common import (
@@ -39,9 +40,15 @@ class _Config(NamedTuple):
 
 
 def paged_attention(
-    q: Any, k_pages: Any, v_pages: Any, lengths: Any, page_indices: Any, *,
-    scale: float | None = None, soft_cap: float | None = None,
-) -> Any:  # fmt: skip
+    q: ArrayLike,
+    k_pages: ArrayLike,
+    v_pages: ArrayLike,
+    lengths: ArrayLike,
+    page_indices: ArrayLike,
+    *,
+    scale: float | None = None,
+    soft_cap: float | None = None,
+) -> Any:
     """Attention of one query for each sequence to keys in pages (Kwon et al., 2023).
 
     The indices of the pages are prefetched: a step reads one page of one sequence, and no

@@ -15,6 +15,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import num_programs, program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike, DTypeLike, PrecisionLike
 from ..tpu import VMEM
 from ._blocks import matmul_block
 from ._common import FLOATS, axis_in, block_sizes, cast, filled, inside, operand, product
@@ -33,7 +34,7 @@ class _Config(NamedTuple):
     precision: Any
 
 
-def quantize(x: Any, dtype: Any = np.int8, *, axis: int | None = -1) -> tuple[Any, Any]:
+def quantize(x: ArrayLike, dtype: DTypeLike = np.int8, *, axis: int | None = -1) -> tuple[Any, Any]:
     """Numbers of 8 bits and scales whose product is about ``x``.
 
     Args:
@@ -82,10 +83,15 @@ def _quantize(dtype: Any, axes: tuple[int, ...], x: Any) -> tuple[Any, Any]:
 
 
 def quantized_matmul(
-    a: Any, b: Any, a_scale: Any = None, b_scale: Any = None, *,
-    block: tuple[int | None, int | None, int | None] | None = None, out_dtype: Any = None,
-    precision: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    a_scale: ArrayLike | None = None,
+    b_scale: ArrayLike | None = None,
+    *,
+    block: tuple[int | None, int | None, int | None] | None = None,
+    out_dtype: DTypeLike | None = None,
+    precision: PrecisionLike | None = None,
+) -> Any:
     """Product of matrices of 8-bit numbers, multiplied with scales.
 
     Products of ``int8`` are summed in ``int32``, of 8-bit floats in ``float32``. If only ``b`` has

@@ -16,6 +16,7 @@ from .._call import pallas_call
 from .._control import when
 from .._grid import program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ..tpu import VMEM
 from ._backward_kernels import with_backward
 from ._blocks import recurrence_block
@@ -31,9 +32,14 @@ class _Config(NamedTuple):
 
 
 def linear_recurrence(
-    a: Any, b: Any, initial: Any = None, *, axis: int = -2, reverse: bool = False,
+    a: ArrayLike,
+    b: ArrayLike,
+    initial: ArrayLike | None = None,
+    *,
+    axis: int = -2,
+    reverse: bool = False,
     block: tuple[int | None, int | None] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Solution of ``h[t] = a[t] * h[t - 1] + b[t]`` along an axis, element by element.
 
     For gated linear recurrences and diagonal state space models (Martin and Cundy, 2018). Each

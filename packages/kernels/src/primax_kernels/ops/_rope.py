@@ -15,6 +15,7 @@ from .._block_specs import BlockSpec
 from .._call import pallas_call
 from .._grid import program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ._blocks import is_tpu, rows_block
 from ._common import accumulator, block_size, cast, filled, inside, operand, positive
 
@@ -29,9 +30,13 @@ class _Config(NamedTuple):
 
 
 def rope(
-    x: Any, positions: Any = None, *, base: float = 10000.0, interleaved: bool = False,
+    x: ArrayLike,
+    positions: ArrayLike | None = None,
+    *,
+    base: float = 10000.0,
+    interleaved: bool = False,
     block: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Rotate pairs of elements by angles that grow with the position (Su et al., 2021).
 
     The pair ``i`` of ``d / 2`` is rotated by ``position * base ** (-2 i / d)``. Angles are

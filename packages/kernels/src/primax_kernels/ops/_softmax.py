@@ -12,11 +12,12 @@ from .._block_specs import BlockSpec
 from .._call import pallas_call
 from .._grid import program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ._blocks import rows_block
 from ._common import accumulator, axis_in, block_size, cast, inside, operand, row_max, row_sum
 
 
-def softmax(x: Any, *, axis: int = -1, block_rows: int | None = None) -> Any:
+def softmax(x: ArrayLike, *, axis: int = -1, block_rows: int | None = None) -> Any:
     """Exponentials of the elements along an axis, divided by their sum.
 
     Computed in ``float32`` for 16-bit floats, after subtraction of the maximum.

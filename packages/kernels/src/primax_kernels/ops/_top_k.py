@@ -14,6 +14,7 @@ from .._block_specs import BlockSpec
 from .._call import pallas_call
 from .._grid import program_id
 from .._helpers import cdiv
+from .._typing import ArrayLike
 from ._blocks import rows_block
 from ._common import FLOATS, block_size, cast, filled, inside, operand, row_max
 
@@ -23,7 +24,7 @@ _KINDS = tuple(d for d in FLOATS if d.itemsize <= 4) + tuple(
 _INT32 = np.dtype(np.int32)
 
 
-def top_k(x: Any, k: int, *, block_rows: int | None = None) -> tuple[Any, Any]:
+def top_k(x: ArrayLike, k: int, *, block_rows: int | None = None) -> tuple[Any, Any]:
     """The ``k`` largest elements of each row and their positions, the largest first.
 
     A step takes the maximum ``k`` times, so that it is meant for small ``k``, such as the experts
