@@ -34,7 +34,8 @@ PHRASES = {
     r"short roads?": "fast path",
     r"held programs?": "sub-jaxpr",
     r"\bthe door\b": "extension API",
-    r"\bslopes?\b": "derivative",
+    # Not the attribute ``slope`` of SciPy's results, in code, quotes or a list of attributes
+    r"(?<![.`\"'])\bslopes?\b(?![:`\"'])": "derivative",
     r"\bturned (round|back)\b": "flipped, reversed",
     r"\btold apart\b": "distinguished",
     r"\bof the user's\b": "the user's",

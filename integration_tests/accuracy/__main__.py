@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from . import report
-from .cases import CASES, Case
+from .case import Case
+from .cases import CASES
 from .libraries import available, computed
 from .measure import Error, error, exact
 

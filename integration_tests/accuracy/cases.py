@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import mpmath as mp
-import numpy as np
 
+from .case import Case
+from .cases_scipy import SCIPY
+from .cases_stats import DISTRIBUTIONS
+from .exact_values import (
+    ei,
+    erfc_inverse,
+    kl_divergence,
+    log_add,
+    log_beta,
+    log_lower_tail,
+    lower_gamma,
+    regularized_beta,
+    upper_gamma,
+)
 from .points import (
     Draw,
     around,
@@ -21,101 +32,6 @@ from .points import (
     sums_near_one,
     whole,
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """One function.
-
-    Args:
-      name: path below the package, for example ``numpy.exp2``.
-      exact: the function of mpmath numbers.
-      ranges: arguments in both dtypes.
-      single, double: arguments in ``float32`` or ``float64`` only.
-      keywords: keyword arguments of the call.
-      pick: index of the result, for functions that return several.
-      peer: whether NumPy or SciPy has the function under the same path.
-    """
-
-    name: str
-    exact: Callable[..., Any]
-    ranges: tuple[Draw, ...] = ()
-    single: tuple[Draw, ...] = ()
-    double: tuple[Draw, ...] = ()
-    keywords: dict[str, Any] = field(default_factory=dict)
-    pick: int | None = None
-    peer: bool = True
-
-    @property
-    def title(self) -> str:
-        """Name in tables."""
-        name = self.name.removeprefix("numpy.").removeprefix("scipy.special.")
-        return name if self.pick is None else f"{name}[{self.pick}]"
-
-    def drawn(self, dtype: Any, count: int, seed: int = 0) -> list[np.ndarray]:
-        """About ``count`` arguments: arrays, one for each operand."""
-        ranges = (*self.ranges, *(self.double if dtype == np.float64 else self.single))
-        random = np.random.default_rng(seed)
-        parts = [draw(random, -(-count // len(ranges))) for draw in ranges]
-        tuples = [p if isinstance(p, tuple) else (p,) for p in parts]
-        return [_cast(np.concatenate(part), dtype) for part in zip(*tuples, strict=True)]
-
-
-def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:
-    return x.astype(np.int32 if x.dtype.kind == "i" else dtype)
-
-
-# Exact values of functions that mpmath does not have.
-
-
-def _log_add(base: Any) -> Callable[..., Any]:
-    return lambda x, y: mp.log(mp.mpf(base) ** x + mp.mpf(base) ** y) / mp.log(base)
-
-
-def _erfc_inverse(y: Any) -> Any:
-    if y == 1:
-        return mp.mpf(0)
-    if y > 1:
-        return -_erfc_inverse(2 - y)
-    if y > 0.5:
-        return mp.erfinv(1 - y)
-    target = mp.log(y)
-    z = mp.sqrt(-mp.log(y * mp.sqrt(mp.pi * (-target))))
-    for _ in range(9):
-        value = mp.erfc(z)
-        z += (mp.log(value) - target) * value * mp.sqrt(mp.pi) / 2 * mp.exp(z * z)
-    return z
-
-
-def _log_lower_tail(x: Any) -> Any:
-    half = mp.erfc(abs(x) / mp.sqrt(2)) / 2
-    return mp.log(half) if x < 0 else mp.log1p(-half)
-
-
-def _log_beta(a: Any, b: Any) -> Any:
-    return mp.log(abs(mp.beta(a, b)))
-
-
-def _kl(p: Any, q: Any) -> Any:
-    return p * mp.log(p / q) - p + q
-
-
-def _regularized_beta(a: Any, b: Any, x: Any) -> Any:
-    with mp.workdps(30):
-        return mp.betainc(a, b, 0, x, regularized=True)
-
-
-def _lower_gamma(a: Any, x: Any) -> Any:
-    return mp.gammainc(a, 0, x, regularized=True)
-
-
-def _upper_gamma(a: Any, x: Any) -> Any:
-    return mp.gammainc(a, x, mp.inf, regularized=True)
-
-
-def _ei(x: Any) -> Any:
-    return mp.ei(x) if x > 0 else -mp.e1(-x)
-
 
 # Arguments. Results that overflow or are subnormal are left out.
 
@@ -154,8 +70,8 @@ ELEMENTARY: Final = [
     _numpy("cbrt", lambda x: mp.sign(x) * mp.cbrt(abs(x)), ALL),
     _numpy("power", mp.power, pair(scaled(1e-3, 1e3), linear(-10, 10)), pair(NEAR_ONE, TURNS)),
     _numpy("hypot", mp.hypot, pair(ALL, ALL), pair(UNIT, UNIT)),
-    _numpy("logaddexp", _log_add(mp.e), pair(TURNS, TURNS), pair(linear(-2, 0), linear(-2, 0))),
-    _numpy("logaddexp2", _log_add(2), pair(TURNS, TURNS), pair(linear(-3, 0), linear(-3, 0))),
+    _numpy("logaddexp", log_add(mp.e), pair(TURNS, TURNS), pair(linear(-2, 0), linear(-2, 0))),
+    _numpy("logaddexp2", log_add(2), pair(TURNS, TURNS), pair(linear(-3, 0), linear(-3, 0))),
 ]
 
 CIRCULAR: Final = [
@@ -179,15 +95,15 @@ ERRORS: Final = [
     _special("erf", mp.erf, linear(-4, 4), SMALL),
     _special("erfc", mp.erfc, linear(-4, 9), SMALL, double=(linear(9, 26),)),
     _special("erfinv", mp.erfinv, UNIT, SMALL, around(1.0, 0.1, side=-1)),
-    _special("erfcinv", _erfc_inverse, linear(0, 2), scaled(1e-30, 0.5), around(1.0)),
+    _special("erfcinv", erfc_inverse, linear(0, 2), scaled(1e-30, 0.5), around(1.0)),
     _special("erfcx", lambda x: mp.exp(x * x) * mp.erfc(x), linear(-5, 5), scaled(1e-3, 1e6)),
     _special(
         "dawsn", lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x),
         linear(-5, 5), scaled(1e-6, 100, 0),
     ),
     _special("ndtr", mp.ncdf, linear(-12, 6), SMALL, double=(linear(-37, -12),)),
-    _special("ndtri", lambda p: -mp.sqrt(2) * _erfc_inverse(2 * p), *SHARES),
-    _special("log_ndtr", _log_lower_tail, linear(-40, 5), SMALL, scaled(1, 1e4, -1)),
+    _special("ndtri", lambda p: -mp.sqrt(2) * erfc_inverse(2 * p), *SHARES),
+    _special("log_ndtr", log_lower_tail, linear(-40, 5), SMALL, scaled(1, 1e4, -1)),
 ]  # fmt: skip
 
 GAMMAS: Final = [
@@ -199,12 +115,12 @@ GAMMAS: Final = [
              around(1.4616321449683623)),
     _special("polygamma", lambda n, x: mp.polygamma(int(n), x), pair(whole(1, 4), linear(0.1, 30))),
     _special("beta", mp.beta, pair(linear(0.1, 10), linear(0.1, 10))),
-    _special("betaln", _log_beta, pair(linear(0, 30), linear(0, 30)),
+    _special("betaln", log_beta, pair(linear(0, 30), linear(0, 30)),
              pair(scaled(1e-3, 1e6), scaled(1e-3, 1e6)), pair(linear(0, 2), linear(0, 2)),
              near_each_other(around(1.0, 0.5))),
-    _special("betainc", _regularized_beta, pair(scaled(0.1, 50), scaled(0.1, 50), linear(0, 1))),
-    _special("gammainc", _lower_gamma, pair(scaled(0.1, 50), scaled(0.1, 60))),
-    _special("gammaincc", _upper_gamma, pair(scaled(0.1, 50), scaled(0.1, 60))),
+    _special("betainc", regularized_beta, pair(scaled(0.1, 50), scaled(0.1, 50), linear(0, 1))),
+    _special("gammainc", lower_gamma, pair(scaled(0.1, 50), scaled(0.1, 60))),
+    _special("gammaincc", upper_gamma, pair(scaled(0.1, 50), scaled(0.1, 60))),
     _special("zeta", mp.zeta, pair(linear(1.1, 20), scaled(0.1, 50))),
     _special("factorial", mp.factorial, natural(0, 33)),
     _special("comb", mp.binomial, pair(natural(20, 60), natural(0, 20))),
@@ -216,7 +132,7 @@ OTHERS: Final = [
     _special("i0e", lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), linear(-20, 20), SMALL),
     _special("i1", lambda x: mp.besseli(1, x), linear(-20, 20), SMALL),
     _special("i1e", lambda x: mp.besseli(1, x) * mp.exp(-abs(x)), linear(-20, 20), SMALL),
-    _special("expi", _ei, linear(-20, 40), scaled(1e-6, 1, 0), around(0.3725074107813666),
+    _special("expi", ei, linear(-20, 40), scaled(1e-6, 1, 0), around(0.3725074107813666),
              linear(-2, -1.5)),
     _special("exp1", mp.e1, linear(0, 40), scaled(1e-6, 1), linear(0.5, 2.5)),
     _special("expn", mp.expint, pair(natural(1, 5), linear(0, 20)),
@@ -230,7 +146,8 @@ OTHERS: Final = [
     _special("entr", lambda x: -x * mp.log(x), POSITIVE, NEAR_ONE),
     _special("rel_entr", lambda p, q: p * mp.log(p / q), pair(linear(0, 1), linear(0, 1)),
              near_each_other(linear(0, 1))),
-    _special("kl_div", _kl, pair(linear(0, 1), linear(0, 1)), near_each_other(linear(0, 1))),
+    _special("kl_div", kl_divergence, pair(linear(0, 1), linear(0, 1)),
+             near_each_other(linear(0, 1))),
     _special("xlogy", lambda x, y: x * mp.log(y), pair(ALL, NEAR_ONE), pair(UNIT, POSITIVE)),
     _special("xlog1py", lambda x, y: x * mp.log1p(y), pair(UNIT, SMALL), pair(UNIT, POSITIVE)),
     _special("logit", lambda p: mp.log(p / (1 - p)), *SHARES),
@@ -247,4 +164,4 @@ OTHERS: Final = [
     _nn("silu", lambda x: x / (1 + mp.exp(-x)), linear(-80, 88), linear(-5, 5)),
 ]  # fmt: skip
 
-CASES: Final = [*ELEMENTARY, *CIRCULAR, *ERRORS, *GAMMAS, *OTHERS]
+CASES: Final = [*ELEMENTARY, *CIRCULAR, *ERRORS, *GAMMAS, *OTHERS, *SCIPY, *DISTRIBUTIONS]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mpmath")
+pytest.importorskip("scipy")
 
 from integration_tests.accuracy import report
 from integration_tests.accuracy.__main__ import measured

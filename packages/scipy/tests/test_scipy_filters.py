@@ -140,6 +140,22 @@ def test_batches_and_dtypes() -> None:
     assert signal.lfilter([1.0], [1.0, -1.0], np.arange(4)).tolist() == [0, 1, 3, 6]
 
 
+def test_operands_of_other_ranks() -> None:
+    """Initial states broadcast over signals of more axes, as in SciPy; one section is a vector."""
+    b, a = theirs.butter(2, 0.3)
+    section = np.concatenate([b, a])
+    many = RNG.normal(size=(2, 4, 20))
+    with enable_x64(True):
+        for shape in ((2, 4, 2), (1, 1, 2), (1, 4, 2)):
+            zi = RNG.normal(size=shape)
+            for ours, other in zip(
+                signal.lfilter(b, a, many, zi=zi), theirs.lfilter(b, a, many, zi=zi), strict=True
+            ):
+                np.testing.assert_allclose(ours, other, 1e-10, 1e-12)
+        expected = theirs.sosfilt(section, many)
+        np.testing.assert_allclose(signal.sosfilt(section, many), expected, 1e-10, 1e-12)
+
+
 def test_settings() -> None:
     x, b, a = RNG.normal(size=(2, 60)).astype(np.float32), np.float32([1, 2]), np.float32([1, -0.5])
     check_call(signal.lfilter, b, a, x)

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg as theirs
 
 import primax_numpy as pnp
-from primax_core import enable_x64, jit, vmap
+from primax_core import enable_x64, jit, jvp, vjp, vmap
 from primax_scipy import linalg
 from test_support import assert_close, check_derivatives
 
@@ -170,6 +170,46 @@ def test_derivative_of_the_schur_form() -> None:
         return pnp.abs(t), pnp.abs(z), pnp.real(pnp.diagonal(t)), pnp.imag(pnp.diagonal(t))
 
     check_derivatives(invariant, C.real, C.imag, **limits)
+
+
+def test_derivative_of_blocks_of_the_schur_form() -> None:
+    """The equal diagonals of blocks determine both factors.
+
+    LAPACK's signs of columns depend on rounding, so that differences of its results have jumps: the
+    derivatives are checked by the equations that determine them.
+    """
+    first, second = np.array([[1.0, 3], [-0.5, 1]]), np.array([[-1, -2], [0.7, -1]])
+    a = theirs.block_diag(first, second, 4) + 0.1 * RNG.normal(size=(5, 5))
+    assert np.iscomplex(np.linalg.eigvals(a)).sum() == 4
+    e, bars = RNG.normal(size=(5, 5)), tuple(RNG.normal(size=(2, 5, 5)))
+    with enable_x64(True):
+        (t, z), (dt, dz) = jit(lambda a, e: jvp(linalg.schur, (a,), (e,)))(a, e)
+        t, z, dt, dz = map(np.asarray, (t, z, dt, dz))
+        assert_close(dz @ t @ z.T + z @ dt @ z.T + z @ t @ dz.T, e, atol=1e-11)
+        assert_close(z.T @ dz + dz.T @ z, np.zeros((5, 5)), atol=1e-11)
+        assert_close(np.where(t == 0, dt, 0), np.zeros((5, 5)))
+        pairs = np.flatnonzero(np.diagonal(t, -1))
+        assert len(pairs) == 2
+        assert_close(dt[pairs, pairs], dt[pairs + 1, pairs + 1], atol=1e-11)
+        (bar,) = jit(lambda a: vjp(linalg.schur, a)[1](bars))(a)
+        assert_close(np.sum(bar * e), np.sum(bars[0] * dt) + np.sum(bars[1] * dz), rtol=1e-10)
+    with enable_x64(True):
+        turn = np.array([[0.0, -1], [1, 0]])
+        _, (change, _) = jvp(linalg.schur, (turn,), (A[:2, :2],))
+        assert not np.isfinite(change).all()
+
+
+def test_batches_of_logarithms_and_riccati_equations() -> None:
+    many = np.stack([theirs.expm(A), A @ A.T + np.eye(4), np.eye(4)])
+    b, q = np.stack([A[:, :2], C.real[:, 1:3]])[:, None], many[1:]
+    with enable_x64(True):
+        expected = [theirs.logm(m) for m in many]
+        assert_close(linalg.logm(many), np.array(expected), rtol=1e-9, atol=1e-10)
+        assert_close(jit(linalg.logm)(many[None])[0], np.array(expected), rtol=1e-9, atol=1e-10)
+        actual = linalg.solve_continuous_are(A, b, q, np.eye(2))
+        for i in np.ndindex(2, 2):
+            one = theirs.solve_continuous_are(A, b[i[0], 0], q[i[1]], np.eye(2))
+            assert_close(actual[i], one, rtol=1e-7)
 
 
 def test_errors_of_the_rest() -> None:

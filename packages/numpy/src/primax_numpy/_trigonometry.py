@@ -422,19 +422,21 @@ def sinc(x: ArrayLike, /) -> Array:
     rest = x - whole
     sign = 1 - 2 * (whole - 2 * lax.floor(whole * 0.5))  # -1 at odd numbers
     near = whole == 0
-    share = rest / lax.select(near, lax.full_like(x, 1), x)
-    out = sign * _sinc_series(rest) * lax.select(near, lax.full_like(x, 1), share)
+    one = lax.full_like(x, 1)
+    factor = lax.select(near, one, sign * rest)
+    # Adding the small terms last rounds less than a product with the sum of the series.
+    out = (factor + factor * _sinc_series(rest)) / lax.select(near, one, x)
     return lax.select(infinite, lax.full_like(x, 0), out)
 
 
 def _sinc_series(x: Any) -> Any:
-    """``sin(πx) / (πx)`` by its power series, for ``abs(x) <= 1/2``."""
+    """``sin(πx) / (πx) - 1`` by its power series, for ``abs(x) <= 1/2``."""
     terms = 13 if typeof(x).dtype.itemsize == 8 else 8
     square = x * x
     total: Any = lax.full_like(x, 0)
-    for n in reversed(range(terms)):
+    for n in reversed(range(1, terms)):
         total = total * square + (-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n + 1)
-    return total
+    return total * square
 
 
 @compiled("deg")

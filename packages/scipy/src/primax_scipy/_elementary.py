@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from primax_core import custom_jvp, lax, tree
 from primax_core.extend import dtypes, typeof
 
@@ -26,6 +28,12 @@ def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
       series: the number of coefficients for single precision, and all coefficients, for double
         precision.
     """
+    first, rest = chebyshev_parts(t, series)
+    return rest + first
+
+
+def chebyshev_parts(t: Any, series: tuple[int, Sequence[float]]) -> tuple[float, Any]:
+    """The first coefficient of a Chebyshev series, and the sum of its other terms."""
     single, coefficients = series
     if not is_double(t):
         coefficients = coefficients[:single]
@@ -34,7 +42,7 @@ def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
     before: Any = 0.0
     for c in reversed(coefficients[1:]):
         last, before = double * last - before + c, last
-    return t * last - before + coefficients[0]
+    return coefficients[0], t * last - before
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
@@ -64,8 +72,19 @@ def exp_of_square(x: Any, sign: float) -> Any:
     limit = 40.0 if is_double(x) else 16.0
     x = bounded(x, -limit, limit)
     head, rest = halves(x)
-    # The clamp prevents overflow of a single factor when the product is finite.
-    return lax.exp(sign * (head * head)) * lax.exp(sign * (rest * (head + x)))
+    return exp_of_sum(sign * (head * head), sign * (rest * (head + x)))
+
+
+def exp_of_sum(x: Any, rest: Any) -> Any:
+    """``exp(x + rest)`` for a small ``rest``, of at most 0.05 (``float32``) or 2e-5, where the
+    result is normal.
+    """
+    head = lax.exp(x)
+    series: Any = 0.0
+    for n in reversed(range(3 if is_double(x) else 5)):
+        series = (series + 1 / math.factorial(n + 1)) * (rest if n else 1)
+    # Infinity plus its product with a negative or zero number would be NaN.
+    return choose(head < np.inf, head + head * (rest * series), head)
 
 
 def widened(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:

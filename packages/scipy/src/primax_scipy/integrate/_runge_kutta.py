@@ -41,17 +41,22 @@ class Trial(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A one-step method.
+    """A method for one step.
 
     Attributes:
       order: the order of the error estimate plus one, which controls the step size.
       terms: the number of coefficients of the interpolant.
       step: ``step(fun, t, y, f, h, scale)``, with ``scale(y0, y1)`` the tolerance of each element.
+      start: ``start(problem, y, f, h)``, what a multistep method remembers before the first step.
+      attempt: ``attempt(problem, state, end)``, the next state of a multistep method, which
+        controls its steps.
     """
 
     order: int
     terms: int
-    step: Callable[..., Trial]
+    step: Callable[..., Trial] | None
+    start: Callable[..., Any] | None = None
+    attempt: Callable[..., Any] | None = None
 
 
 def root_mean_square(x: Any) -> Any:

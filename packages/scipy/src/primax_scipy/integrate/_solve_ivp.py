@@ -14,12 +14,13 @@ from primax_numpy.declaring import as_inexact, is_complex
 
 from ..optimize._results import message_of
 from ._adjoint import with_adjoint
+from ._bdf import BDF
 from ._events import record, zeros_of
 from ._radau import RADAU
 from ._runge_kutta import DOP853, RK23, RK45
 from ._steps import Problem, at_times
 
-_METHODS: Final = {"RK23": RK23, "RK45": RK45, "DOP853": DOP853, "Radau": RADAU}
+_METHODS: Final = {"RK23": RK23, "RK45": RK45, "DOP853": DOP853, "Radau": RADAU, "BDF": BDF}
 _MESSAGES: Final = {
     0: "The solver successfully reached the end of the integration interval.",
     1: "A termination event occurred.",
@@ -86,7 +87,8 @@ def solve_ivp(
       fun: the derivative, a vector like the state.
       t_span: the first and last time; integration goes in either direction.
       y0: the initial state, ``float[n]`` or ``complex[n]``.
-      method: ``"RK45"``, ``"RK23"``, ``"DOP853"``, or ``"Radau"`` for stiff equations.
+      method: ``"RK45"``, ``"RK23"``, ``"DOP853"``; ``"Radau"`` or ``"BDF"`` for stiff
+        equations.
       t_eval: the times of the result, monotonic from the first to the last time. Without them the
         result has the ``max_steps + 1`` ends of steps, of which unused ones repeat the last.
       dense_output: return the continuous solution as ``sol``.
@@ -109,12 +111,14 @@ def solve_ivp(
       An :class:`OdeResult`. States at times that were not reached are NaN.
 
     Sources: Bogacki and Shampine (1989), Dormand and Prince (1980), and Hairer, Nørsett and Wanner
-    (1993, 1996) for the methods of order 8 and Radau.
+    (1993, 1996) for the methods of order 8 and Radau. ``"BDF"`` has the formulas of Shampine and
+    Reichelt (SIAM J. Sci. Comput. 18, 1997), of orders 1 to 5, with a Jacobian in each step.
 
     Raises:
       ValueError: if the method or ``gradient`` is unknown, shapes do not match, or ``vectorized``
         is true.
-      TypeError: if ``fun`` is not a function, or the state is complex with ``"Radau"``.
+      TypeError: if ``fun`` is not a function, or the state is complex with ``"Radau"`` or
+        ``"BDF"``.
 
     >>> out = solve_ivp(lambda t, y: -y, (0, 2), np.ones(1, np.float32), t_eval=np.float32([1, 2]))
     >>> [round(float(v), 2) for v in out.y[0]], bool(out.success)
@@ -136,9 +140,9 @@ def solve_ivp(
         raise TypeError(f"solve_ivp: args must be a tuple, got {type(args).__name__}")
     y0 = as_inexact(pnp.asarray(y0))
     y0 = lax.convert_element_type(y0, dtypes.f32) if y0.dtype.itemsize < 4 else y0
-    if is_complex(y0) and method == "Radau":
+    if is_complex(y0) and method in ("Radau", "BDF"):
         raise TypeError(
-            "solve_ivp: Radau takes real states: stack the real and the imaginary parts"
+            f"solve_ivp: {method} takes real states: stack the real and the imaginary parts"
         )
     real = lax.real(y0).dtype if is_complex(y0) else typeof(y0).dtype
     t0, end = (lax.convert_element_type(t, real) for t in t_span)

@@ -47,6 +47,7 @@ class State(NamedTuple):
         coefficients of its interpolant.
       accepted, failed: whether the last step was accepted; whether the step size became too small.
       steps, work: the number of accepted steps; the evaluations, Jacobians and factorizations.
+      memory: what a multistep method remembers, otherwise empty.
     """
 
     t: Any
@@ -60,6 +61,7 @@ class State(NamedTuple):
     failed: Any
     steps: Any
     work: Any
+    memory: Any = ()
 
 
 def begin(problem: Problem, t: Any, y: Any, end: Any, first_step: Any = None) -> State:
@@ -71,9 +73,11 @@ def begin(problem: Problem, t: Any, y: Any, end: Any, first_step: Any = None) ->
         h, count = pnp.asarray(first_step, dtype=typeof(t).dtype), 1
     dense = pnp.zeros((problem.method.terms, *typeof(y).shape), typeof(y).dtype)
     work = tuple(pnp.full((), n, "int32") for n in (count, 0, 0))
+    h = lax.stop_gradient(h)
+    start = problem.method.start
     return State(
-        t, y, f, lax.stop_gradient(h), t, y, dense, pnp.full((), True), pnp.full((), False),
-        pnp.full((), 0, "int32"), work,
+        t, y, f, h, t, y, dense, pnp.full((), True), pnp.full((), False),
+        pnp.full((), 0, "int32"), work, () if start is None else start(problem, y, f, h),
     )  # fmt: skip
 
 
@@ -101,6 +105,10 @@ def _first_step(problem: Problem, t: Any, y: Any, f: Any, end: Any) -> Any:
 
 def attempt(problem: Problem, state: State, end: Any) -> State:
     """Try one step, not beyond ``end``."""
+    if problem.method.attempt is not None:
+        after: State = problem.method.attempt(problem, state, end)
+        return after
+    assert problem.method.step is not None
     remaining = (end - state.t) * problem.direction
     h = pnp.minimum(pnp.minimum(state.h, problem.max_step), lax.stop_gradient(remaining))
     last = h >= remaining

@@ -1,4 +1,4 @@
-"""Matrix functions: exponential, square root, polar decomposition, Schur form.
+"""Matrix functions: exponential, square root, polar decomposition.
 
 Functions based on the Schur form run only on the CPU.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 import primax_numpy as pnp
-from primax_core import custom_jvp, jvp, lax, vmap
+from primax_core import custom_jvp, jvp, lax
 from primax_core.extend import Array, dtypes, inexact, promoted, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex, strong
@@ -27,6 +27,7 @@ from ._matrices import (
     identity_like,
     in_common_dtype,
 )
+from ._schur import as_complex
 
 # Norm bounds up to which Padé approximants of the exponential are exact to rounding (Higham,
 # 2005), # by the bytes of a real number and the degree
@@ -153,157 +154,6 @@ def expm_frechet(
             f"expected A and E to be the same shape, got {typeof(A).shape} and {typeof(E).shape}"
         )
     return _expm_frechet(A, E, both=bool(compute_expm))
-
-
-# Schur form
-
-
-def as_complex(x: Any) -> Any:
-    dtype = np.promote_types(typeof(x).dtype, np.complex64)
-    return lax.convert_element_type(x, dtype)
-
-
-@compiled("output", name="schur")
-def _schur(a, *, output):
-    a = as_inexact(a)
-    if output == "complex":
-        a = as_complex(a)
-    return tuple(schur_form(a))
-
-
-@custom_jvp
-def schur_form(a: Any) -> tuple[Any, Any]:
-    """``T`` and ``Z``, with a derivative where ``T`` is triangular with different eigenvalues."""
-    t, z = lax.linalg.schur(a)
-    return t, z
-
-
-@schur_form.defjvp
-def _schur_form_jvp(primals: Any, tangents: Any) -> Any:
-    t, z = schur_form(*primals)
-    change = _schur_change
-    for _ in typeof(t).shape[:-2]:
-        change = vmap(change)
-    return (t, z), change(t, z, tangents[0])
-
-
-def _schur_change(t: Any, z: Any, e: Any) -> tuple[Any, Any]:
-    """Changes of ``T`` and ``Z`` for a change ``E`` of the matrix.
-
-    With ``dZ = Z (L - L^H)`` for a strictly lower triangular ``L``, that part of ``L T - T L``
-    equals that of ``Z^H E Z``. It is solved column by column, from the first.
-    """
-    n = typeof(t).shape[-1]
-    m = _product(_product(adjoint(z), e), z)
-    if n < 2:
-        return m, pnp.zeros_like(z)
-    places, eye = pnp.arange(n), identity_like(t)
-
-    def column(j: Any, low: Any) -> Any:
-        earlier = pnp.where(places < j, t[:, j], 0)
-        right = pnp.where(places > j, m[:, j] - _product(low, earlier), 0)
-        below = (places[:, None] > j) & (places[None] > j)
-        left = pnp.where(below, t[j, j] * eye - t, eye)
-        solved = lax.linalg.triangular_solve(left, right[:, None], left_side=True, lower=False)
-        return low.at[:, j].set(solved[:, 0])
-
-    low = lax.fori_loop(0, n, column, pnp.zeros_like(t))
-    turn = low - adjoint(low)
-    upper = pnp.triu(m - _product(turn, t) + _product(t, turn))
-    # Blocks of two rows, for complex eigenvalues of a real matrix, have no derivative here.
-    defined = pnp.where(pnp.any(pnp.diagonal(t, -1) != 0), pnp.nan, 1.0).astype(typeof(t).dtype)
-    return upper * defined, _product(z, turn) * defined
-
-
-def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
-    """Schur form, ``a = Z @ T @ Z^H`` with unitary ``Z``.
-
-    Args:
-      a: ``number[..., n, n]``.
-      output: ``"complex"`` for triangular ``T``; ``"real"`` for blocks of two rows for complex
-        eigenvalues of a real matrix.
-
-    Returns:
-      ``T`` and ``Z``.
-
-    Raises:
-      ValueError: if the output is unknown.
-
-    The derivative exists if the eigenvalues differ. It is NaN for ``"real"`` and a matrix with
-    complex eigenvalues: pass ``"complex"``. ``Z`` of complex matrices is determined except for the
-    phases of its columns, whose derivative is 0.
-
-    >>> t, z = schur(np.float32([[2, 1], [1, 2]]))
-    >>> [round(float(v), 4) for v in sorted(t.diagonal())]
-    [1.0, 3.0]
-    """
-    check_square("schur", a)
-    if output not in ("real", "complex"):
-        raise ValueError(
-            f"Expected 'output' to be either 'real' or 'complex', got output={output!r}."
-        )
-    out: tuple[Array, Array] = _schur(a, output=output)
-    return out
-
-
-@compiled(name="rsf2csf")
-def _rsf2csf(t, z):
-    t, z = (as_complex(x) for x in promoted("rsf2csf", t, z, inexact))
-    n = typeof(t).shape[-1]
-
-    def rotate(i: Any, state: Any) -> Any:
-        t, z = state
-        m = n - 1 - i
-        block = lax.dynamic_slice(t, (m - 1, m - 1), (2, 2))
-        # The eigenvalue of the block that is closer to its last element
-        half = 0.5 * (block[0, 0] - block[1, 1])
-        root = lax.sqrt(half * half + block[0, 1] * block[1, 0])
-        up, down = half + root, half - root
-        gap = pnp.where(pnp.abs(up) >= pnp.abs(down), up, down)
-        size = lax.sqrt(pnp.abs(gap) ** 2 + pnp.abs(block[1, 0]) ** 2)
-        live = pnp.abs(block[1, 0]) > 0
-        size = as_complex(pnp.where(live, size, 1))
-        c = pnp.where(live, gap / size, 1)
-        s = pnp.where(live, block[1, 0] / size, 0)
-        g = pnp.stack([pnp.stack([pnp.conj(c), pnp.conj(s)]), pnp.stack([-s, c])])
-        rows = _product(g, lax.dynamic_slice(t, (m - 1, 0), (2, n)))
-        t = lax.dynamic_update_slice(t, rows, (m - 1, 0))
-        columns = _product(lax.dynamic_slice(t, (0, m - 1), (n, 2)), adjoint(g))
-        t = lax.dynamic_update_slice(t, columns, (0, m - 1))
-        columns = _product(lax.dynamic_slice(z, (0, m - 1), (n, 2)), adjoint(g))
-        return t, lax.dynamic_update_slice(z, columns, (0, m - 1))
-
-    t, z = lax.fori_loop(0, max(n - 1, 0), rotate, (t, z)) if n > 1 else (t, z)
-    return pnp.triu(t), z
-
-
-def rsf2csf(T: ArrayLike, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """Conversion of a real Schur form to the complex, triangular form.
-
-    Args:
-      T, Z: the results of :func:`schur` for real matrices, ``[..., n, n]``.
-      check_finite: ignored.
-
-    Returns:
-      The triangular ``T`` and the unitary ``Z``, both complex, with an unchanged ``Z @ T @ Z^H``.
-
-    Raises:
-      ValueError: if the matrices are not square, or the shapes differ.
-
-    >>> [v.dtype.name for v in rsf2csf(*schur(np.float32([[0, 1], [-1, 0]])))]
-    ['complex64', 'complex64']
-    """
-    check_square("rsf2csf", T, Z)
-    if typeof(T).shape != typeof(Z).shape:
-        raise ValueError(
-            f"linalg.rsf2csf: shapes {typeof(T).shape} and {typeof(Z).shape} differ: pass both "
-            "results of schur"
-        )
-    convert = _rsf2csf
-    for _ in typeof(T).shape[:-2]:
-        convert = vmap(convert)
-    out: tuple[Array, Array] = convert(T, Z)
-    return out
 
 
 # Roots and other functions

@@ -7,14 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 import primax_numpy as pnp
-from primax_core import custom_jvp, lax
+from primax_core import custom_jvp, lax, vmap
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, compiled
 
 from ._equations import _product
-from ._matrices import adjoint, check_one_matrix, identity_like
-from ._matrix_functions import as_complex, change_of_function, triangular_root
+from ._matrices import adjoint, check_square, identity_like
+from ._matrix_functions import change_of_function, triangular_root
+from ._schur import as_complex
 
 _CLOSE: Final = 0.264
 """Distance from the identity up to which the approximant of degree 7 is exact to rounding in
@@ -62,20 +63,23 @@ def _logarithm_jvp(primals: Any, tangents: Any) -> Any:
 
 @compiled(name="logm")
 def _logm(a):
-    return _logarithm(as_complex(as_inexact(a)))
+    logarithm = _logarithm
+    for _ in typeof(a).shape[:-2]:
+        logarithm = vmap(logarithm)
+    return logarithm(as_complex(as_inexact(a)))
 
 
 def logm(A: ArrayLike) -> Array:
-    """The complex principal logarithm of a matrix, the inverse of :func:`expm`.
+    """The complex principal logarithms of matrices, the inverse of :func:`expm`.
 
     Args:
-      A: ``number[n, n]`` without eigenvalue 0.
+      A: ``number[..., n, n]`` without eigenvalue 0.
 
     Returns:
-      The complex logarithm ``[n, n]``, whose eigenvalues have imaginary parts in [-π, π].
+      The complex logarithms ``[..., n, n]``, whose eigenvalues have imaginary parts in [-π, π].
 
     Raises:
-      ValueError: if the argument is not one square matrix.
+      ValueError: if the matrices are not square.
 
     Inverse scaling and squaring of the Schur form (Higham, *Functions of Matrices*, 2008, chapter
     11), on the CPU only. The derivative uses the eigenvectors, which must be independent.
@@ -84,6 +88,6 @@ def logm(A: ArrayLike) -> Array:
     >>> logm(np.float32([[1, 1], [0, 1]])).real.round(4).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
-    check_one_matrix("logm", A)
+    check_square("logm", A)
     out: Array = _logm(A)
     return out

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import primax_numpy as pnp
-from primax_core import lax
+from primax_core import lax, vmap
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled
 
 from ._equations import _product
-from ._matrices import adjoint, check_matrices, check_one_matrix, in_common_dtype
+from ._matrices import adjoint, check_matrices, check_square, in_common_dtype, with_batch
 from ._matrix_functions import solve_sylvester
 
 
@@ -85,9 +85,9 @@ def solve_continuous_are(
     """The stabilizing solution of the continuous algebraic Riccati equation.
 
     Args:
-      a, b, q, r: ``number[n, n]``, ``number[n, m]``, ``number[n, n]``, ``number[m, m]``; ``q`` and
-        ``r`` are Hermitian.
-      e, s: ``number[n, n]`` and ``number[n, m]``, by default the identity and zero.
+      a, b, q, r: ``number[..., n, n]``, ``number[..., n, m]``, ``number[..., n, n]``,
+        ``number[..., m, m]``; ``q`` and ``r`` are Hermitian. Leading axes broadcast.
+      e, s: ``number[..., n, n]`` and ``number[..., n, m]``, by default the identity and zero.
       balanced: ignored; the iteration is scaled.
 
     Returns:
@@ -104,18 +104,22 @@ def solve_continuous_are(
     2.4142
     """
     name = "solve_continuous_are"
-    check_one_matrix(name, a, q, r, *([] if e is None else [e]))
+    check_square(name, a, q, r, *([] if e is None else [e]))
     check_matrices(name, b, *([] if s is None else [s]))
-    n, m = typeof(a).shape[0], typeof(r).shape[0]
+    n, m = typeof(a).shape[-1], typeof(r).shape[-1]
     expected = {"b": (b, (n, m)), "q": (q, (n, n)), "e": (e, (n, n)), "s": (s, (n, m))}
     for key, (v, shape) in expected.items():
-        if v is not None and typeof(v).shape != shape:
+        if v is not None and typeof(v).shape[-2:] != shape:
             raise ValueError(
                 f"linalg.{name}: {key} of shape {typeof(v).shape} does not match a of shape "
                 f"{typeof(a).shape} and r of shape {typeof(r).shape}: expected {shape}"
             )
     present = [v for v in (a, b, q, r, e, s) if v is not None]
-    values = iter(in_common_dtype(*present))
+    batch = lax.broadcast_shapes(*[typeof(v).shape[:-2] for v in present])
+    values = iter([with_batch(v, batch, 2) for v in in_common_dtype(*present)])
     operands = [None if v is None else next(values) for v in (a, b, q, r, e, s)]
-    out: Array = _continuous(*operands)
+    solve: Any = _continuous
+    for _ in batch:
+        solve = vmap(solve)
+    out: Array = solve(*operands)
     return out

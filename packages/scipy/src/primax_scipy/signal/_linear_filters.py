@@ -274,6 +274,8 @@ def _forward_backward(x, axis, kind, width, run):
 def _sections(name: str, sos: Any) -> Any:
     sos = as_operand(name, sos)
     shape = typeof(sos).shape
+    if shape == (6,):
+        return pnp.reshape(sos, (1, 6))
     if len(shape) != 2 or shape[1] != 6 or not shape[0]:
         raise ValueError(f"{name}: sos must have shape (sections, 6), got {shape}")
     return sos
@@ -283,7 +285,7 @@ def sosfilt(sos: Any, x: ArrayLike, axis: int = -1, zi: Any = None) -> Any:
     """Filter with a cascade of sections of second order.
 
     Args:
-      sos: coefficients ``[sections, 6]``: ``b`` and ``a`` of each section.
+      sos: coefficients ``[sections, 6]``: ``b`` and ``a`` of each section; or ``[6]`` of one.
       x: the signals.
       axis: the axis of time.
       zi: the initial states ``[sections, ..., 2]``, with 2 in place of the axis of time.

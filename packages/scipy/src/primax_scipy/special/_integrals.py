@@ -12,7 +12,7 @@ from primax_core.extend import Array, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, elementwise, strong
 
-from .._elementary import ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
+from .._elementary import ROOT_2, ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
 from .._functions import at_least_single, floats, single_or_double
 from ._gammas import _same_shape, matched
 from ._tables import (
@@ -232,15 +232,15 @@ def expn(n: Any, x: ArrayLike) -> Array:
 @custom_jvp
 def _sine_cosine(x: Any) -> Any:
     size = lax.abs(x)
-    near = size < 6
+    near = size < 4
     low = choose(near, size, 1.0)
     square = lax.square(low)
-    s = low * chebyshev(square / 18 - 1, SI_NEAR)
+    s = low * chebyshev(square / 8 - 1, SI_NEAR)
     gap, log = _from_zero(low, _CI_ZERO)
-    c = gap * (low + _CI_ZERO[0]) * chebyshev(square / 18 - 1, CI_NEAR) + log
-    high = choose(near, 6.0, size)
+    c = gap * (low + _CI_ZERO[0]) * chebyshev(square / 8 - 1, CI_NEAR) + log
+    high = choose(near, 4.0, size)
     inverse = 1 / high
-    t = 72 * (inverse * inverse) - 1
+    t = 1 - 14 / (high + 3)
     f, g = chebyshev(t, SICI_F) * inverse, chebyshev(t, SICI_G) * (inverse * inverse)
     angle = choose(high == np.inf, 0.0, high)
     sine, cosine = lax.sin(angle), lax.cos(angle)
@@ -298,17 +298,18 @@ def _waves(x: Any) -> tuple[Any, Any]:
 @custom_jvp
 def _fresnel(x: Any) -> Any:
     size = lax.abs(x)
-    near = size < 2
+    near = size < ROOT_2
     low = choose(near, size, 1.0)
-    t = lax.square(lax.square(low)) / 8 - 1
+    t = lax.square(lax.square(low)) / 2 - 1
     s = low * lax.square(low) * chebyshev(t, FRESNEL_S_NEAR)
     c = low * chebyshev(t, FRESNEL_C_NEAR)
     # Beyond 1e8 the results are 1/2 to working precision.
     high = choose(near, 2.0, lax.min(size, lax.full_like(x, 1e8)))
     inverse = 1 / high
     square = inverse * inverse
-    f = chebyshev(8 * square - 1, FRESNEL_F) * (inverse / math.pi)
-    g = chebyshev(8 * square - 1, FRESNEL_G) * (inverse * square / math.pi**2)
+    t = 1 - 8 / (lax.square(high) + 2)
+    f = chebyshev(t, FRESNEL_F) * (inverse / math.pi)
+    g = chebyshev(t, FRESNEL_G) * (inverse * square / math.pi**2)
     sine, cosine = _waves(high)
     s = choose(near, s, 0.5 - f * cosine - g * sine)
     c = choose(near, c, 0.5 + f * sine - g * cosine)
@@ -422,9 +423,9 @@ def _owen(h: Any, a: Any) -> Any:
     top = lax.min(ratio, 9 / lax.max(height, lax.full_like(h, 1e-3)))
     total: Any = 0.0
     for node, weight in zip(*_NODES):
-        u = lax.square(top * (0.5 * (node + 1)))
+        u = lax.square(top * (0.5 * (float(node) + 1)))
         tilt = lax.exp(-0.5 * u * lax.square(lax.min(height, lax.full_like(h, 1e4))))
-        total = total + (0.5 * weight) * tilt / (1 + u)
+        total = total + (0.5 * float(weight)) * tilt / (1 + u)
     bell = lax.exp(-0.5 * lax.square(height))
     inner = top * total * bell / (2 * math.pi)
     tails = [0.5 * lax.erfc(ROOT_HALF * v) for v in (h, height)]

@@ -53,7 +53,6 @@ from ._correlations import spearmanr as spearmanr
 from ._fitting import FitResult as FitResult
 from ._fitting import fit as fit
 from ._goodness import ks_1samp as ks_1samp
-from ._goodness import kstest as kstest
 from ._hypothesis_tests import MannwhitneyuResult as MannwhitneyuResult
 from ._hypothesis_tests import Power_divergenceResult as Power_divergenceResult
 from ._hypothesis_tests import chisquare as chisquare
@@ -62,6 +61,8 @@ from ._hypothesis_tests import ttest_1samp as ttest_1samp
 from ._hypothesis_tests import ttest_ind as ttest_ind
 from ._hypothesis_tests import ttest_rel as ttest_rel
 from ._kde import gaussian_kde as gaussian_kde
+from ._linear_regression import LinregressResult as LinregressResult
+from ._linear_regression import linregress as linregress
 from ._moments import DescribeResult as DescribeResult
 from ._moments import circmean as circmean
 from ._moments import circstd as circstd
@@ -81,3 +82,9 @@ from ._pairs import TtestResult as TtestResult
 from ._ranks import ModeResult as ModeResult
 from ._ranks import mode as mode
 from ._ranks import rankdata as rankdata
+from ._resampling import BootstrapResult as BootstrapResult
+from ._resampling import PermutationTestResult as PermutationTestResult
+from ._resampling import bootstrap as bootstrap
+from ._resampling import permutation_test as permutation_test
+from ._two_sample_distances import ks_2samp as ks_2samp
+from ._two_sample_distances import kstest as kstest

@@ -9,21 +9,11 @@ from primax_core import lax
 from primax_numpy import random
 
 from .._elementary import choose
-from ..special import betaln, xlog1py, xlogy
+from ..special import betaln, xlogy
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE
-from ._logarithms import log_binomial, log_one_plus_square
-
-
-def _log_beta_density(x: Any, a: Any, b: Any) -> Any:
-    """``(a - 1) log(x) + (b - 1) log(1 - x) - betaln(a, b)``; for large parameters by that of a
-    binomial probability, without cancellation."""
-    inner = (x > 0) & (x < 1)
-    large = (a > 5) & (b > 5) & inner
-    at, bt, xt = choose(large, a, 6.0), choose(large, b, 6.0), choose(large, x, 0.5)
-    far = log_binomial(at - 1, at + bt - 2, xt, 1 - xt) + lax.log(at + bt - 1)
-    near = xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
-    return choose(large, far, near)
+from ._log_tails import log_beta_tail
+from ._logarithms import log_beta_density, log_one_plus_square
 
 
 def _beta_entropy(a: Any, b: Any) -> Any:
@@ -46,9 +36,11 @@ beta: Final = functions(
         title="beta distribution on ``[loc, loc + scale]``",
         shapes={"a": POSITIVE, "b": POSITIVE},
         support=(0.0, 1.0),
-        logpdf=_log_beta_density,
+        logpdf=log_beta_density,
         cdf=lambda x, a, b: lax.betainc(a, b, x),
         sf=_beta_sf,
+        logcdf=lambda x, a, b: log_beta_tail(a, b, x, 1 - x),
+        logsf=lambda x, a, b: log_beta_tail(b, a, 1 - x, x),
         mean=lambda a, b: a / (a + b),
         var=lambda a, b: a / (a + b) * (b / (a + b)) / (a + b + 1),
         entropy=_beta_entropy,
@@ -77,6 +69,17 @@ def _t_cdf(z: Any, df: Any) -> Any:
     return choose(z < 0, tail, 1 - tail)
 
 
+def _log_t_cdf(z: Any, df: Any) -> Any:
+    left = z < 0
+    ratio = choose(left, z, -1.0) / lax.sqrt(df)
+    near = ratio > -1
+    small = lax.square(choose(near, ratio, 1 / choose(near, -1.0, ratio)))
+    one, two = small / (1 + small), 1 / (1 + small)
+    x, y = choose(near, two, one), choose(near, one, two)
+    tail = log_beta_tail(0.5 * df, lax.full_like(df, 0.5), x, y) - math.log(2)
+    return choose(left, tail, lax.log1p(-_t_cdf(choose(left, -1.0, -z), df)))
+
+
 def _t_variance(df: Any) -> Any:
     finite = df > 2
     at = choose(finite, df, 3.0)
@@ -97,6 +100,7 @@ t: Final = functions(
         symmetric=True,
         logpdf=_log_t_density,
         cdf=_t_cdf,
+        logcdf=_log_t_cdf,
         mean=lambda df: choose(df > 1, 0 * df, math.inf),  # as in SciPy
         var=_t_variance,
         entropy=_t_entropy,
@@ -161,6 +165,8 @@ f: Final = functions(
         logpdf=_log_f_density,
         cdf=_f_cdf,
         sf=_f_sf,
+        logcdf=lambda x, m, n: log_beta_tail(0.5 * m, 0.5 * n, *_share(x, m, n)),
+        logsf=lambda x, m, n: log_beta_tail(0.5 * n, 0.5 * m, *_share(x, m, n)[::-1]),
         mean=_f_mean,
         var=_f_variance,
         entropy=_f_entropy,

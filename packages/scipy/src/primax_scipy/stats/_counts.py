@@ -15,6 +15,7 @@ from .._elementary import bounded, choose, is_double
 from ..special import xlog1py, xlogy
 from ._discrete import Discrete, functions
 from ._domains import ABOVE_ONE, CHANCE, NONNEGATIVE, POSITIVE, PROBABILITY, WHOLE
+from ._log_tails import log_beta_tail, log_lower_gamma, log_upper_gamma
 from ._logarithms import log_binomial, log_poisson
 
 
@@ -59,6 +60,16 @@ def _binomial_sf(k: Any, n: Any, p: Any) -> Any:
     return lax.betainc(up, rest, p)
 
 
+def _log_binomial_cdf(k: Any, n: Any, p: Any) -> Any:
+    rest, up, p = _binomial_arguments(k, n, p)
+    return log_beta_tail(rest, up, 1 - p, p)
+
+
+def _log_binomial_sf(k: Any, n: Any, p: Any) -> Any:
+    rest, up, p = _binomial_arguments(k, n, p)
+    return log_beta_tail(up, rest, p, 1 - p)
+
+
 binom: Final = functions(
     Discrete(
         name="binom",
@@ -68,6 +79,8 @@ binom: Final = functions(
         logpmf=lambda k, n, p: log_binomial(k, n, p, 1 - p),
         cdf=_binomial_cdf,
         sf=_binomial_sf,
+        logcdf=_log_binomial_cdf,
+        logsf=_log_binomial_sf,
         mean=lambda n, p: n * p,
         var=lambda n, p: n * p * (1 - p),
         sample=lambda key, shape, dtype, n, p: random.binomial(key, n, p, shape, dtype),
@@ -93,6 +106,8 @@ nbinom: Final = functions(
         logpmf=_negative_binomial,
         cdf=lambda k, n, p: lax.betainc(n, k + 1, p),
         sf=lambda k, n, p: lax.betainc(k + 1, n, 1 - p),
+        logcdf=lambda k, n, p: log_beta_tail(n, k + 1, p, 1 - p),
+        logsf=lambda k, n, p: log_beta_tail(k + 1, n, 1 - p, p),
         mean=lambda n, p: n * (1 - p) / p,
         var=lambda n, p: n * (1 - p) / (p * p),
         sample=_sample_negative_binomial,
@@ -156,6 +171,8 @@ poisson: Final = functions(
         logpmf=log_poisson,
         cdf=lambda k, mu: lax.igammac(k + 1, mu),
         sf=lambda k, mu: lax.igamma(k + 1, mu),
+        logcdf=lambda k, mu: log_upper_gamma(k + 1, mu),
+        logsf=lambda k, mu: log_lower_gamma(k + 1, mu),
         mean=lambda mu: mu,
         var=lambda mu: mu,
         entropy=_poisson_entropy,

@@ -7,8 +7,10 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
+from inspect import Parameter, Signature
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -351,3 +353,51 @@ def fit(dist: Any, data: ArrayLike, **fixed: Any) -> FitResult:
     names = tuple(sorted(complete, key=_ORDER.index))
     params = _params_type(names)(*(complete[n] for n in names))
     return FitResult(params, success & (lax.abs(total) < math.inf), total)
+
+
+class FitMethod(Protocol):
+    """``fit`` of a distribution: keywords are fixed parameters, such as ``fscale``."""
+
+    def __call__(self, data: ArrayLike, **fixed: ArrayLike | None) -> Any:
+        """Return the parameters."""
+
+
+def fit_method(name: str) -> FitMethod:
+    """The function ``fit(data, **fixed)`` of the module of a distribution."""
+    family = _FAMILIES[name]
+    known = sorted({*family.required, *family.free, *family.constants}, key=_ORDER.index)
+    fixed = [
+        Parameter(
+            f"f{n}", Parameter.KEYWORD_ONLY, annotation="ArrayLike",
+            default=Parameter.empty if n in family.required else None,
+        )
+        for n in known
+    ]  # fmt: skip
+
+    def method(data: ArrayLike, **values: Any) -> Any:
+        passed = {key: value for key, value in values.items() if value is not None}
+        return fit(import_module(f"{__package__}.{name}"), data, **passed).params
+
+    data = Parameter("data", Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
+    method.__signature__ = Signature([data, *fixed])  # type: ignore[attr-defined]
+    method.__name__ = method.__qualname__ = "fit"
+    method.__module__ = f"{__package__}.{name}"
+    constants = [f"  {n} is {v:g} unless f{n} is passed." for n, v in family.constants.items()]
+    method.__doc__ = "\n".join([
+        "Parameters of this distribution by maximum likelihood.",
+        "",
+        "Args:",
+        "  data: real numbers, all elements of one sample.",
+        f"  {', '.join(p.name for p in fixed)}: values of parameters that are not estimated.",
+        "",
+        "Returns:",
+        f"  A named tuple ({', '.join(known)}), differentiable in data and fixed parameters.",
+        *constants,
+        "  For the success of the maximization and the likelihood, call :func:`fit` of stats.",
+        "",
+        "Raises:",
+        "  ValueError: for an empty sample, or if all parameters are fixed.",
+        "  TypeError: for an unknown parameter, or without a required one.",
+        "",
+    ])  # fmt: skip
+    return method

@@ -9,21 +9,10 @@ from primax_core import lax
 from primax_numpy import random
 
 from .._elementary import choose
-from ..special import xlogy
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE
-from ._logarithms import log_poisson
-
-
-def _log_gamma_density(x: Any, a: Any) -> Any:
-    """``(a - 1) log(x) - x - lgamma(a)``; for large ``a`` by the deviance, without cancellation."""
-    large = a > 10
-    positive = choose(x > 0, x, 1.0)
-    some = large & (x > 0)
-    far = log_poisson(choose(some, a, 1.0), choose(some, x, 1.0)) + lax.log(a / positive)
-    at = choose(some, 1.0, a)
-    near = xlogy(at - 1, x) - x - lax.lgamma(at)
-    return choose(some, far, choose(large, -math.inf, near))
+from ._log_tails import log_lower_gamma, log_upper_gamma
+from ._logarithms import log_gamma_density
 
 
 def _gamma_entropy(a: Any) -> Any:
@@ -50,9 +39,11 @@ gamma: Final = functions(
         title="gamma distribution with density ``x^(a - 1) exp(-x) / Γ(a)``",
         shapes={"a": POSITIVE},
         support=(0.0, math.inf),
-        logpdf=_log_gamma_density,
+        logpdf=log_gamma_density,
         cdf=lambda x, a: lax.igamma(a, x),
         sf=lambda x, a: lax.igammac(a, x),
+        logcdf=lambda x, a: log_lower_gamma(a, x),
+        logsf=lambda x, a: log_upper_gamma(a, x),
         mean=lambda a: a,
         var=lambda a: a,
         entropy=_gamma_entropy,
@@ -66,9 +57,11 @@ chi2: Final = functions(
         title="chi-squared distribution with ``df`` degrees of freedom",
         shapes={"df": POSITIVE},
         support=(0.0, math.inf),
-        logpdf=lambda x, df: _log_gamma_density(0.5 * x, 0.5 * df) - math.log(2),
+        logpdf=lambda x, df: log_gamma_density(0.5 * x, 0.5 * df) - math.log(2),
         cdf=lambda x, df: lax.igamma(0.5 * df, 0.5 * x),
         sf=lambda x, df: lax.igammac(0.5 * df, 0.5 * x),
+        logcdf=lambda x, df: log_lower_gamma(0.5 * df, 0.5 * x),
+        logsf=lambda x, df: log_upper_gamma(0.5 * df, 0.5 * x),
         mean=lambda df: df,
         var=lambda df: 2 * df,
         entropy=lambda df: _gamma_entropy(0.5 * df) + math.log(2),
@@ -78,7 +71,7 @@ chi2: Final = functions(
 
 
 def _log_inverse_gamma_density(x: Any, a: Any) -> Any:
-    return _log_gamma_density(1 / x, a) - 2 * lax.log(x)
+    return log_gamma_density(1 / x, a) - 2 * lax.log(x)
 
 
 def _over_powers(a: Any, order: int) -> Any:
@@ -107,6 +100,8 @@ invgamma: Final = functions(
         logpdf=_log_inverse_gamma_density,
         cdf=lambda x, a: lax.igammac(a, 1 / x),
         sf=lambda x, a: lax.igamma(a, 1 / x),
+        logcdf=lambda x, a: log_upper_gamma(a, 1 / x),
+        logsf=lambda x, a: log_lower_gamma(a, 1 / x),
         mean=lambda a: _over_powers(a, 1),
         var=_inverse_gamma_variance,
         entropy=lambda a: a + lax.lgamma(a) - (1 + a) * lax.digamma(a),

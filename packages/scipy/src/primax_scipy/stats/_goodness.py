@@ -142,6 +142,11 @@ def _pvalue(d: Any, n: int, alternative: str, method: str) -> Any:
     return _limit(x)
 
 
+def two_sided_tail(d: Any, n: int) -> Any:
+    """The probability of absolute distances of at least ``d``, a vector, of ``n`` elements."""
+    return _pvalue(d, n, "two-sided", "auto")
+
+
 def ks_1samp(
     x: ArrayLike,
     cdf: Callable[..., Any],
@@ -222,41 +227,3 @@ def _largest(distances: Any, x: Any) -> tuple[Any, Any]:
     at = pnp.argmax(lax.stop_gradient(distances), -1, keepdims=True)
     largest, element = (pnp.take_along_axis(v, at, -1)[..., 0] for v in (distances, x))
     return largest, element
-
-
-def kstest(
-    rvs: ArrayLike,
-    cdf: str | Callable[..., Any],
-    args: tuple[Any, ...] = (),
-    alternative: str = "two-sided",
-    method: str = "auto",
-    *,
-    axis: int | None = 0,
-    nan_policy: str = "propagate",
-) -> KstestResult:
-    """As :func:`ks_1samp`, with the name of a distribution or its distribution function.
-
-    Args:
-      rvs: real numbers.
-      cdf: the name of a distribution of this module, such as ``"norm"``, or a function.
-      args, alternative, method, axis, nan_policy: as for :func:`ks_1samp`.
-
-    Raises:
-      ValueError: for an unknown name, and as :func:`ks_1samp`.
-
-    >>> import numpy as np
-    >>> d, p = kstest(np.float32([-1, 0.2, 0.4, 2]), "norm")
-    >>> round(float(d), 4), round(float(p), 4)
-    (0.3293, 0.6758)
-    """
-    function: Any = cdf
-    if isinstance(cdf, str):
-        from .. import stats
-
-        function = getattr(getattr(stats, cdf, None), "cdf", None)
-        if function is None:
-            raise ValueError(
-                f"kstest: {cdf!r} is no distribution of stats with a function cdf: pass the name "
-                "of one, such as 'norm', or a function."
-            )
-    return ks_1samp(rvs, function, args, alternative, method, axis=axis, nan_policy=nan_policy)

@@ -60,7 +60,7 @@ def _solve(
     shapes: Any,
 ) -> Any:
     lower = (q <= 0.5) != upper
-    log_p = lax.log(choose(q <= 0.5, q, 1 - q))
+    p = choose(q <= 0.5, q, 1 - q)
     place, first, low, high = _real_line(ends, q)
     tolerance = (8 if is_double(q) else 4) * float(np.finfo(typeof(q).dtype).eps)
 
@@ -71,8 +71,8 @@ def _solve(
             tail = cdf(choose(lower, z, -z), *shapes)
         else:
             tail = choose(lower, cdf(z, *shapes), sf(z, *shapes))
-        # The difference increases with t.
-        difference = lax.log(tail) - log_p
+        # The difference of the logarithms, which increases with t
+        difference = lax.log(tail / p)
         difference = choose(lower, difference, -difference)
         return z, difference, lax.exp(logpdf(z, *shapes)) / tail * change
 

@@ -10,7 +10,7 @@ import numpy as np
 from primax_core import custom_jvp, lax
 
 from .._elementary import LOG_ROOT_TAU, choose, is_double
-from ..special import kl_div
+from ..special import betaln, kl_div, xlog1py, xlogy
 
 # Coefficients of the asymptotic series of log-gamma: B_2k / (2k (2k - 1))
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
@@ -89,6 +89,36 @@ def _log1p_minus(p: Any, q: Any) -> Any:
     """``log(q)`` for ``q = 1 - p``, accurate if either is small."""
     small = p < 0.5
     return choose(small, lax.log1p(-choose(small, p, 0.25)), lax.log(choose(small, 0.5, q)))
+
+
+def log_gamma_density(x: Any, a: Any) -> Any:
+    """``(a - 1) log(x) - x - lgamma(a)``; for large ``a`` by the deviance, without cancellation."""
+    large = a > 10
+    positive = choose(x > 0, x, 1.0)
+    some = large & (x > 0)
+    far = log_poisson(choose(some, a, 1.0), choose(some, x, 1.0)) + lax.log(a / positive)
+    at = choose(some, 1.0, a)
+    near = xlogy(at - 1, x) - x - lax.lgamma(at)
+    return choose(some, far, choose(large, -math.inf, near))
+
+
+def log_gamma_power(x: Any, a: Any) -> Any:
+    """``a log(x) - x - lgamma(a)`` for positive numbers, as :func:`log_gamma_density`."""
+    large = a > 10
+    big, small = choose(large, a, 11.0), choose(large, 1.0, a)
+    far = log_poisson(big, choose(large, x, 11.0)) + lax.log(big)
+    return choose(large, far, small * lax.log(x) - x - lax.lgamma(small))
+
+
+def log_beta_density(x: Any, a: Any, b: Any) -> Any:
+    """``(a - 1) log(x) + (b - 1) log(1 - x) - betaln(a, b)``; for large parameters by that of a
+    binomial probability, without cancellation."""
+    inner = (x > 0) & (x < 1)
+    large = (a > 5) & (b > 5) & inner
+    at, bt, xt = choose(large, a, 6.0), choose(large, b, 6.0), choose(large, x, 0.5)
+    far = log_binomial(at - 1, at + bt - 2, xt, 1 - xt) + lax.log(at + bt - 1)
+    near = xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
+    return choose(large, far, near)
 
 
 def largest_finite(x: Any) -> float:

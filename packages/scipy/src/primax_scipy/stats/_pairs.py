@@ -1,4 +1,4 @@
-"""Results of tests that unpack to a statistic and its p-value, and have more attributes."""
+"""Results that unpack to their first values, and have more attributes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from primax_core import tree_util
 
 
 class _Pair:
-    """A pytree of attributes, of which the first two are those of a pair."""
+    """A pytree of attributes, which unpacks to the first of them."""
 
     _fields: tuple[str, ...] = ("statistic", "pvalue")
-    statistic: Any
-    pvalue: Any
+    _unpacked: int = 2
 
     def __init__(self, *values: Any) -> None:
         for name, value in zip(self._fields, values, strict=True):
@@ -23,13 +22,16 @@ class _Pair:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be set: results are constant.")
 
     def __iter__(self) -> Iterator[Any]:
-        return iter((self.statistic, self.pvalue))
+        return iter(self._first())
 
     def __len__(self) -> int:
-        return 2
+        return self._unpacked
 
     def __getitem__(self, index: int) -> Any:
-        return (self.statistic, self.pvalue)[index]
+        return self._first()[index]
+
+    def _first(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, n) for n in self._fields[: self._unpacked])
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{n}={getattr(self, n)!r}" for n in self._fields)
@@ -56,6 +58,8 @@ class TtestResult(_Pair):
     """
 
     _fields = ("statistic", "pvalue", "df")
+    statistic: Any
+    pvalue: Any
     df: Any
 
 
@@ -71,5 +75,7 @@ class KstestResult(_Pair):
     """
 
     _fields = ("statistic", "pvalue", "statistic_location", "statistic_sign")
+    statistic: Any
+    pvalue: Any
     statistic_location: Any
     statistic_sign: Any

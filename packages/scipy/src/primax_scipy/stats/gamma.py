@@ -5,10 +5,12 @@
 1.0
 """
 
+from ._fitting import FitMethod as _FitMethod, fit_method as _fit_method
 from ._gamma_family import gamma as _functions
 
 cdf = _functions.cdf
 entropy = _functions.entropy
+fit: _FitMethod = _fit_method("gamma")
 isf = _functions.isf
 logcdf = _functions.logcdf
 logpdf = _functions.logpdf

@@ -6,9 +6,11 @@
 """
 
 from ._counts import geom as _functions
+from ._fitting import FitMethod as _FitMethod, fit_method as _fit_method
 
 cdf = _functions.cdf
 entropy = _functions.entropy
+fit: _FitMethod = _fit_method("geom")
 isf = _functions.isf
 logcdf = _functions.logcdf
 logpmf = _functions.logpmf

@@ -5,10 +5,12 @@
 0.6827
 """
 
+from ._fitting import FitMethod as _FitMethod, fit_method as _fit_method
 from ._normals import halfnorm as _functions
 
 cdf = _functions.cdf
 entropy = _functions.entropy
+fit: _FitMethod = _fit_method("halfnorm")
 isf = _functions.isf
 logcdf = _functions.logcdf
 logpdf = _functions.logpdf

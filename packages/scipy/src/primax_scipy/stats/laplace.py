@@ -6,9 +6,11 @@
 """
 
 from ._exponentials import laplace as _functions
+from ._fitting import FitMethod as _FitMethod, fit_method as _fit_method
 
 cdf = _functions.cdf
 entropy = _functions.entropy
+fit: _FitMethod = _fit_method("laplace")
 isf = _functions.isf
 logcdf = _functions.logcdf
 logpdf = _functions.logpdf

@@ -5,10 +5,12 @@
 0.5
 """
 
+from ._fitting import FitMethod as _FitMethod, fit_method as _fit_method
 from ._power_laws import pareto as _functions
 
 cdf = _functions.cdf
 entropy = _functions.entropy
+fit: _FitMethod = _fit_method("pareto")
 isf = _functions.isf
 logcdf = _functions.logcdf
 logpdf = _functions.logpdf

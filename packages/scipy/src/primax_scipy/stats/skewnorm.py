@@ -5,7 +5,7 @@
 0.25
 """
 
-from ._normals import skewnorm as _functions
+from ._skew_normal import skewnorm as _functions
 
 cdf = _functions.cdf
 entropy = _functions.entropy

@@ -2,6 +2,7 @@
 
 from ._eigsh import eigsh as eigsh
 from ._eigsh import svds as svds
+from ._expm_multiply import expm_multiply as expm_multiply
 from ._least_squares import LSMRResult as LSMRResult
 from ._least_squares import LSQRResult as LSQRResult
 from ._least_squares import lsmr as lsmr
