@@ -79,7 +79,7 @@ def error(computed: Any, values: Exact, operands: Sequence[np.ndarray], dtype: A
     got = np.asarray(computed).astype(np.float64)
     rounded = np.abs(values.head).astype(dtype)
     spacing = np.spacing(rounded).astype(np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         ulp = np.abs((got - values.head) - values.tail) / spacing
     ulp = np.where(np.isfinite(got), ulp, np.inf)[values.normal]
     if not ulp.size:

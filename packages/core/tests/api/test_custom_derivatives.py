@@ -345,6 +345,20 @@ class TestClosureConvert:
         with pytest.raises(TypeError, match="it was traced for"):
             converted((1.0, 2.0), *values)
 
+    @pytest.mark.parametrize("x", [X, np.int32(2), 1j], ids=["shape", "dtype", "number"])
+    def test_other_types_are_refused(self, x):
+        converted, values = px.closure_convert(lambda y: y * 2.0, F32(1))
+        message = r"at leaf 0, but it was traced for float32\[\]: call closure_convert with example"
+        with pytest.raises(TypeError, match=message):
+            converted(x, *values)
+        with pytest.raises(TypeError, match=message):
+            px.jit(converted)(x, *values)
+
+    def test_python_numbers_are_converted(self):
+        converted, values = px.closure_convert(lambda y: y * 2.0, F32(1))
+        assert float(converted(3, *values)) == 6.0
+        assert px.vmap(converted)(X).tolist() == (2 * X).tolist()
+
 
 def test_zero_from_primal():
     assert float(custom_derivatives.zero_from_primal(1.5)) == 0.0

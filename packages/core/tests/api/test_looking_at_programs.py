@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import re
 
 import numpy as np
@@ -243,6 +244,13 @@ class TestCompileTimeEval:
 
 
 class TestLeakChecking:
+    @pytest.fixture(autouse=True)
+    def no_other_objects(self):
+        """Only objects of this class of tests: looking for tracers visits all of them."""
+        gc.freeze()
+        yield
+        gc.unfreeze()
+
     def test_names_the_function_and_its_line(self):
         tracers = []
 

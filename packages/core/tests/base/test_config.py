@@ -272,3 +272,12 @@ def test_state_of_ended_threads_is_freed():
         in_thread(lambda: config.state.key)
     gc.collect()
     assert len(config._threads) <= before
+
+
+def test_numbers_are_no_truth_values():
+    with pytest.raises(ValueError, match="option enable_x64 takes True or False, got 3"):
+        config.update("enable_x64", 3)
+    with pytest.raises(ValueError, match="option debug_nans takes True or False, got -1"):
+        config.debug_nans(-1)
+    with config.debug_nans(1):
+        assert config.state.debug_nans is True

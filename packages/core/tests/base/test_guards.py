@@ -173,6 +173,7 @@ class TestGarbage:
         failures = []
         hook, sys.unraisablehook = sys.unraisablehook, failures.append
         before = gc.get_threshold()
+        gc.freeze()  # the objects of other tests, which each collection would visit
         with px.array_garbage_collection_guard("log"):
             try:
                 for n in [*[1] * 20, *range(2, 30)]:
@@ -182,6 +183,7 @@ class TestGarbage:
                     thread.join()
             finally:
                 gc.set_threshold(*before)
+                gc.unfreeze()
                 sys.unraisablehook = hook
         assert failures == []
 

@@ -458,3 +458,9 @@ def test_a_tree_that_contains_itself_raises():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
     assert done.stdout.strip() == "raised", done.stderr
+
+
+def test_treedef_tuple_refuses_other_values():
+    message = r"element 1 is 3: convert it with tree_structure"
+    with pytest.raises(TypeError, match=message):
+        tree_util.treedef_tuple([tree_util.tree_structure(1), 3])

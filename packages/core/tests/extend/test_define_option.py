@@ -7,7 +7,7 @@ import pytest
 
 import primax_core as px
 from primax_core import lax
-from primax_core.extend.runtime import define_option, state
+from primax_core.extend.runtime import define_option, state, watch_programs
 
 traced = define_option("test_scale", int, 2, "trace", "a factor")
 executed = define_option("test_executor", str, "fast", "dispatch", choices=("fast", "exact"))
@@ -58,3 +58,13 @@ def test_errors():
 def test_environment_variables(monkeypatch):
     monkeypatch.setenv("PRIMAX_TEST_FROM_ENVIRONMENT", "7")
     assert define_option("test_from_environment", int, 1).value == 7
+
+
+def test_watchers_of_options_that_do_not_exist():
+    with pytest.raises(ValueError, match="there is no option 'absent'; define it before with"):
+        watch_programs("absent", lambda jaxpr: None)
+    with pytest.raises(ValueError, match="explain_cache_misses has the scope 'none'"):
+        watch_programs("explain_cache_misses", lambda jaxpr: None)
+    with pytest.raises(TypeError, match="takes a function of a jaxpr, got 3"):
+        watch_programs("test_scale", 3)
+    assert float(px.jit(lambda x: lax.add(x, x))(1.5)) == 3.0

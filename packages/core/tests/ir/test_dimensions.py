@@ -19,6 +19,7 @@ from primax_core._ir.dimensions.linear import Effort, least
 from primax_core._ir.dimensions.solving import UnsolvableError, plan_of
 from primax_core._ir.symbolic_dims import (
     UnknownDimensionError,
+    as_size,
     decided,
     is_static,
     is_symbolic_dim,
@@ -328,3 +329,13 @@ def test_bounds_of_untrusted_dimensions_take_limited_effort() -> None:
     difference = limited.variable("x0") - limited.variable("x12")
     assert limited.bounds(difference) == (-math.inf, math.inf)
     assert limited.effort.left < 1e4
+
+
+@pytest.mark.parametrize("size", [1.5, 2.0, "3", None, np.float32(2)])
+def test_sizes_are_integers(size):
+    with pytest.raises(TypeError, match="a size must be an integer or a symbolic dimension, got"):
+        as_size(size)
+
+
+def test_integers_of_numpy_are_sizes():
+    assert [type(as_size(n)) for n in (True, np.int8(3), np.array(3))] == [int] * 3

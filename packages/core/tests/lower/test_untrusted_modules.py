@@ -10,9 +10,10 @@ import pytest
 import primax_core as pc
 from primax_core import lax
 from primax_core._ir.symbolic_dims import UnknownDimensionError
-from primax_core._lower import untrusted
+from primax_core._lower import lapack_calls, untrusted
 from primax_core._lower.inspection import check_module
 from primax_core._lower.platforms import lower_for
+from primax_core._lower.portable import as_text
 from primax_core.errors import InvalidArtifactError
 from primax_core.extend import RuleState, ShapedArray, samples
 from primax_core.extend.portable_modules import (
@@ -223,6 +224,33 @@ BIG, SMALL, INFO = "tensor<600x600xf32>", "tensor<2x2xf32>", "tensor<i32>"
 )  # fmt: skip
 def test_lapack_calls_with_wrong_shapes(routine, config, operands, results) -> None:
     """jaxlib's functions do not check shapes and would write out of bounds."""
+    refuse(f"lapack_{routine}_ffi", config, operands, results)
+
+
+@pytest.mark.parametrize(
+    ("target", "config", "operands", "results"),
+    [
+        ("cusolver_potrf_ffi", "lower = true", [BIG], [SMALL, INFO]),
+        ("cusolver_getrf_ffi", "", [BIG], [BIG, "tensor<1xi32>", INFO]),
+        ("cusolver_geqrf_ffi", "", [BIG], [BIG, "tensor<1xf32>"]),
+        ("cusolver_orgqr_ffi", "", [SMALL, "tensor<600xf32>"], [SMALL]),
+        ("cusolver_syevd_ffi", "lower = true", [BIG], [BIG, "tensor<1xf32>", INFO]),
+        ("cusolver_sytrd_ffi", "lower = true", [BIG], [BIG, *["tensor<2xf32>"] * 3, INFO]),
+        ("cusolver_gesvd_ffi", "compute_uv = true, full_matrices = true",
+         [BIG], [BIG, "tensor<600xf32>", SMALL, SMALL, INFO]),
+        ("cusolver_gesvdj_ffi", "compute_uv = false, full_matrices = true",
+         [BIG], [BIG, "tensor<600xf32>", SMALL, SMALL, INFO]),
+        ("cusparse_gtsv2_ffi", "", ["tensor<9xf32>", "tensor<9xf32>", "tensor<9xf32>",
+         "tensor<9x2xf32>"], [SMALL]),
+        ("cu_lu_pivots_to_permutation", "", ["tensor<600xi32>"], ["tensor<2xi32>"]),
+        ("cu_lu_pivots_to_permutation", "", [], ["tensor<2xi32>"]),
+    ],
+)  # fmt: skip
+def test_calls_of_cusolver_with_wrong_shapes(target, config, operands, results) -> None:
+    refuse(target, config, operands, results)
+
+
+def refuse(target, config, operands, results) -> None:
     arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(operands))
     passed = ", ".join(f"%a{i}" for i in range(len(operands)))
     n = len(results)
@@ -231,11 +259,11 @@ def test_lapack_calls_with_wrong_shapes(routine, config, operands, results) -> N
     types = ", ".join(results)
     text = (
         f"module {{ func.func public @main({arguments}) -> ({types}) {{ {names}"
-        f" = stablehlo.custom_call @lapack_{routine}_ffi({passed}) {{api_version = 4 : i32, "
+        f" = stablehlo.custom_call @{target}({passed}) {{api_version = 4 : i32, "
         f"backend_config = {{{config}}}}} : ({', '.join(operands)}) -> ({types})\n"
         f"return {returned} : {types} }} }}"
     )
-    with pytest.raises(InvalidArtifactError, match=f"is invalid: lapack_{routine}_ffi: "):
+    with pytest.raises(InvalidArtifactError, match=f"is invalid: {target}: "):
         check_portable(module_of(text), [*map(aval_of, operands)], [*map(aval_of, results)])
 
 
@@ -438,3 +466,24 @@ def test_a_process_that_cannot_be_started(monkeypatch) -> None:
         check(data)
     check(data, trusted=True)
     np.testing.assert_array_equal(call(data), X - X)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_linear_algebra_on_gpus_passes_the_check(dtype) -> None:
+    L = lax.linalg
+    square, tall, wide = (stacked(dtype, 2, *s) for s in ((4, 4), (40, 34), (3, 1500)))
+    bands = [np.ones((2, 4), dtype)] * 3
+    calls = [
+        (L.cholesky, square), (L.lu, tall), (L.lu, wide), (L.qr, tall), (L.eigh, square),
+        (L.tridiagonal, square), (L.svd, tall), (L.svd, wide),
+        (lambda x: L.svd(x, full_matrices=False), tall),
+        (lambda x: L.svd(x, compute_uv=False), wide),
+        (lambda x: L.tridiagonal_solve(*bands, x), square),
+    ]  # fmt: skip
+    targets: set[str] = set()
+    for f, x in calls:
+        traced = pc.jit(f).trace(x)
+        module = lower_portable(traced, ("cuda",))
+        check_portable(module.to_bytes(), traced.jaxpr.in_avals, traced.jaxpr.out_avals)
+        targets.update(re.findall(r"@(cu\w+)\(", as_text(module.to_bytes())))
+    assert targets == set(lapack_calls._ON_GPUS)

@@ -12,6 +12,7 @@ from primax_core._ir.jaxpr import Literal
 from primax_core._trace.interpret import EquationContext, eval_jaxpr, interpret
 from primax_core._trace.staging import JaxprWriter, StagingTrace, stage, stage_with_aux
 from primax_core._transform.linearize import TangentTrace
+from primax_core.extend import interpret as public_interpret
 
 SCALAR = ShapedArray((), np.dtype(np.float32))
 
@@ -69,3 +70,18 @@ def test_an_auxiliary_result_is_returned_with_the_jaxpr():
 def test_traces_that_write_jaxprs_are_siblings():
     assert issubclass(StagingTrace, JaxprWriter) and issubclass(TangentTrace, JaxprWriter)
     assert not issubclass(TangentTrace, StagingTrace)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_step_with_another_number_of_results(count):
+    jaxpr = make_jaxpr(lambda x: lax.sin(x))(np.float32(1))
+    message = f"step returned {count} values for sin, which has 1 results"
+    with pytest.raises(ValueError, match=message):
+        public_interpret(jaxpr, [0], lambda eqn, values: [0] * count)
+
+
+def test_a_step_without_a_sequence_of_results():
+    jaxpr = make_jaxpr(lambda x: lax.sin(x))(np.float32(1))
+    with pytest.raises(TypeError, match=r"step must return a sequence of values, .* sin, got 5"):
+        public_interpret(jaxpr, [0], lambda eqn, values: 5)
+    assert public_interpret(jaxpr, [1], lambda eqn, values: (v + 1 for v in values)) == [2]

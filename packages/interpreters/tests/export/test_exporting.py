@@ -163,15 +163,26 @@ def test_linear_algebra_of_another_platform_needs_no_plugin() -> None:
     f = pc.jit(lambda x: lax.linalg.cholesky(x))
     e = export.export(f, platforms=("cuda", "cpu"))(np.eye(2, dtype=np.float32))
     text = e.mlir_module()
-    assert "lapack_spotrf_ffi" in text and "stablehlo.cholesky" in text
+    assert "lapack_spotrf_ffi" in text and "cusolver_potrf_ffi" in text
     np.testing.assert_array_equal(e.call(np.eye(2, dtype=np.float32)), np.eye(2))
     only = export.export(f, platforms=("tpu",))(np.eye(2, dtype=np.float32))
-    assert "lapack" not in only.mlir_module()
+    assert "stablehlo.cholesky" in only.mlir_module() and "lapack" not in only.mlir_module()
 
 
 def test_platform_without_a_rule() -> None:
-    with pytest.raises(NotImplementedError, match="eig is computed by LAPACK"):
-        export.export(pc.jit(lax.linalg.eig), platforms=["cuda"])(np.eye(2, dtype=np.float32))
+    with pytest.raises(NotImplementedError, match="schur is computed by LAPACK"):
+        export.export(pc.jit(lax.linalg.schur), platforms=["cuda"])(np.eye(2, dtype=np.float32))
+
+
+def test_functions_of_gpus_without_guarantees() -> None:
+    x = np.eye(3, dtype=np.float32)
+    for function in (lax.linalg.lu, lax.linalg.qr, lax.linalg.eigh, lax.linalg.svd):
+        export.export(pc.jit(function), platforms=["cuda"])(x)
+    f = pc.jit(lax.linalg.eig)
+    with pytest.raises(ValueError, match="native functions 'cuhybrid_eig_real' may change"):
+        export.export(f, platforms=["cuda"])(x)
+    allowed = [export.DisabledSafetyCheck.custom_call("cuhybrid_eig_real")]
+    assert export.export(f, platforms=["cuda"], disabled_checks=allowed)(x).platforms == ("cuda",)
 
 
 @pytest.mark.parametrize(

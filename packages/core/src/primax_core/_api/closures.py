@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from .._base.config import state
 from .._engine.jit_cache import TracedCall, trace_function
 from .._engine.results import as_result
 from .._ir import dtypes
+from .._ir.promotion import result_type
 from .._trace.core import Tracer, call_on, typeof
 from .._trace.staging import close_over
+from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info
 
 _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
@@ -33,14 +35,25 @@ class ConvertedClosure:
     def __hash__(self):
         return hash(self.jaxpr)
 
-    def __call__(self, *args_and_consts):
-        *args, consts = args_and_consts
-        leaves, tree = _flatten((tuple(args), {}))
+    def _check_structure(self, tree):
         if tree != self.in_tree:
             raise TypeError(
                 f"the converted function was called with arguments {tree}, but it was traced for "
                 f"{self.in_tree}"
             )
+
+    def checked(self, args: Sequence[Any]) -> Sequence[Any]:
+        """Arguments of the shapes and dtypes of the trace; Python numbers are converted."""
+        leaves, tree = _flatten((tuple(args), {}))
+        self._check_structure(tree)
+        avals = [v.aval for v in self.jaxpr.invars[len(self.jaxpr.invars) - len(leaves) :]]
+        converted = [_of_type(i, x, aval) for i, (x, aval) in enumerate(zip(leaves, avals))]
+        return _unflatten(tree, converted)[0]
+
+    def __call__(self, *args_and_consts):
+        *args, consts = args_and_consts
+        leaves, tree = _flatten((tuple(args), {}))
+        self._check_structure(tree)
         outs = call_on(state.trace, self.jaxpr, [*consts, *leaves])
         return _unflatten(self.out_tree, [as_result(o) for o in outs])
 
@@ -80,7 +93,7 @@ def closure_convert(
 
     Raises:
       TypeError: if ``fun`` is not callable, or ``converted`` is called with arguments of another
-        structure.
+        structure, shape or dtype.
 
     >>> converted, values = closure_convert(lambda x: x * 2.0, 1.0)
     >>> float(converted(3.0, *values)), len(values)
@@ -104,9 +117,23 @@ def closure_convert(
         n = len(args_and_values) - len(moved)
         args, moved_values = args_and_values[:n], iter(args_and_values[n:])
         full = [fixed[i] if i in fixed else next(moved_values) for i in range(len(consts))]
-        return closure(*args, full)
+        return closure(*closure.checked(args), full)
 
     return converted, values
+
+
+def _of_type(i: int, x: Any, aval: Any) -> Any:
+    actual = typeof(x)
+    if actual.shape == aval.shape:
+        if actual.dtype == aval.dtype:
+            return x
+        if actual.weak_type and result_type(x, aval.dtype) == aval.dtype:
+            return convert_element_type(x, aval.dtype)
+    raise TypeError(
+        f"the converted function was called with an argument of type {actual} at leaf {i}, but "
+        f"it was traced for {aval}: call closure_convert with example arguments of the type of the "
+        "call, or convert the argument"
+    )
 
 
 def _inexact(x) -> bool:

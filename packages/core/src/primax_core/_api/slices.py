@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from .._base import pytree
+from .._ir.symbolic_dims import is_symbolic_dim
 from .._trace.core import Tracer
+
+
+def _check_integer(name: str, value: Any) -> None:
+    # The dtypes of arrays and tracers are checked where the slice is used.
+    if not (hasattr(value, "__index__") or hasattr(value, "dtype") or is_symbolic_dim(value)):
+        raise TypeError(
+            f"ds(start, size, stride): {name} must be an integer or a scalar array of integers, "
+            f"got {value!r} of type {type(value).__name__}"
+        )
 
 
 class Slice:
@@ -20,6 +30,8 @@ class Slice:
     __slots__ = ("start", "size", "stride")
 
     def __init__(self, start: Any, size: Any, stride: int = 1):
+        for name, value in (("start", start), ("size", size), ("stride", stride)):
+            _check_integer(name, value)
         if not isinstance(stride, Tracer) and stride < 0:
             raise ValueError("`stride` must be >= 0.")
         self.start: Any = start
@@ -94,7 +106,11 @@ def ds(start: Any, size: Any = _NOT_GIVEN, stride: int | None = None) -> slice |
     Returns:
       A ``Slice``, or a Python slice for ``ds(None)``.
 
-    The values are checked where the slice is used as an index. ``ref[start:start + size]`` is the
+    Raises:
+      TypeError: if a value can never be an index, such as a string or a Python float.
+      ValueError: if ``stride`` is negative.
+
+    The bounds are checked where the slice is used as an index. ``ref[start:start + size]`` is the
     same for Python integers.
 
     >>> import numpy as np

@@ -63,7 +63,7 @@ def treedef_tuple(treedefs: Any) -> PyTreeDef:
       A ``PyTreeDef``. Its leaves are the leaves of the structures, in their order.
 
     Raises:
-      TypeError: if ``treedefs`` cannot be iterated.
+      TypeError: if ``treedefs`` cannot be iterated, or an element is not a structure.
 
     The inverse is :func:`treedef_children`.
 
@@ -72,7 +72,14 @@ def treedef_tuple(treedefs: Any) -> PyTreeDef:
     >>> tree_util.treedef_tuple([number, pair])
     PyTreeDef((*, [*, *]))
     """
-    return _native.treedef_tuple(registry, list(treedefs))
+    treedefs = list(treedefs)
+    for i, treedef in enumerate(treedefs):
+        if not isinstance(treedef, PyTreeDef):
+            raise TypeError(
+                f"treedef_tuple takes structures of trees (PyTreeDef), but element {i} is "
+                f"{treedef!r}: convert it with tree_structure"
+            )
+    return _native.treedef_tuple(registry, treedefs)
 
 
 def all_leaves(values: Any) -> bool:

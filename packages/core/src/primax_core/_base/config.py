@@ -30,6 +30,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from .locks import new_rlock
 from .options import DISPATCH, NONE, OPTIONS, TRACE, Option
+from .weak_sets import members
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MISSING: Final = object()
@@ -185,7 +186,7 @@ def define(option: Option) -> ContextOption:
         elif option.scope is not NONE:
             raise ValueError(f"option {option.name}: unknown scope {option.scope!r}")
         _interned.clear()
-        for thread in list(_threads):
+        for thread in members(_threads):
             thread.values[option.name] = value
             _refresh_keys(thread.values)
     return ContextOption(option)
@@ -195,7 +196,7 @@ def renew_keys() -> None:
     """Renew all keys, which invalidates everything cached under the old ones."""
     with _lock:
         _interned.clear()
-        for thread in list(_threads):
+        for thread in members(_threads):
             _refresh_keys(thread.values)
 
 
@@ -217,7 +218,7 @@ def update(name: str, value: Any) -> None:
         listener(value)
     with _lock:
         _globals[name] = value
-        for thread in list(_threads):
+        for thread in members(_threads):
             if name not in thread.overrides:
                 _put(thread.values, option, value)
 

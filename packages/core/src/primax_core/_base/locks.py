@@ -11,6 +11,8 @@ import threading
 import weakref
 from typing import Any, Final
 
+from .weak_sets import members
+
 _all: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
@@ -42,7 +44,7 @@ def new_rlock() -> Any:
 
 
 def _free_all() -> None:
-    for lock in list(_all):
+    for lock in members(_all):
         lock._at_fork_reinit()  # as the standard library does for its own locks
 
 

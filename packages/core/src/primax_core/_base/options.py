@@ -98,7 +98,9 @@ class Option:
             text = value.strip().lower()
             if text in _TRUE or text in _FALSE:
                 return text in _TRUE
-        elif value is None or isinstance(value, int) or type(value).__name__ in ("bool", "bool_"):
+        elif value is None or type(value).__name__ in ("bool", "bool_"):
+            return bool(value)
+        elif isinstance(value, int) and value in (0, 1):
             return bool(value)
         raise ValueError(f"option {self.name} takes True or False, got {value!r}")
 

@@ -18,6 +18,7 @@ import numpy as np
 from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
 from .._base.single_flight import SingleFlight
+from .._base.weak_sets import members
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._runtime import dispatch
 from .._runtime.array import ArrayImpl
@@ -68,7 +69,7 @@ _flights: Final = SingleFlight()
 
 @caches.register
 def _clear_all() -> None:
-    for cache in list(_all):
+    for cache in members(_all):
         cache.clear()
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._base import caches
 from .._base.config import renew_keys, state
+from .._base.weak_sets import members
 from .rules import (
     MissingRule as MissingRule,
     R,
@@ -41,7 +42,7 @@ _all: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
 @caches.register
 def _forget_all() -> None:
-    for prim in list(_all):
+    for prim in members(_all):
         prim.forget()
 
 
@@ -60,7 +61,7 @@ def known_primitives() -> list[Primitive]:
     >>> lax.sin_p in known_primitives()
     True
     """
-    return list(_all)
+    return members(_all)
 
 
 def calling_module(depth: int) -> str:

@@ -84,6 +84,9 @@ def as_size(d: Any) -> Any:
     Returns:
       A size.
 
+    Raises:
+      TypeError: if ``d`` is not an integer; also for floats with an integer value.
+
     Arguments of public functions that are sizes are converted by it.
 
     >>> import numpy as np
@@ -91,6 +94,18 @@ def as_size(d: Any) -> Any:
     >>> as_size(np.int64(3))
     3
     """
+    if isinstance(d, Dimension):
+        return d
+    if not hasattr(d, "__index__"):
+        raise TypeError(
+            f"a size must be an integer or a symbolic dimension, got {d!r} of type "
+            f"{type(d).__name__}: convert it with int(...), or divide with // instead of /"
+        )
+    return int(operator.index(d))
+
+
+def as_steps(d: Any) -> Any:
+    """A number of steps of a loop: like :func:`as_size`, but floats are truncated."""
     return d if isinstance(d, Dimension) else int(d)
 
 

@@ -1,5 +1,5 @@
-"""Checks of the shapes of LAPACK calls: jaxlib's functions do not check them, and write past their
-results.
+"""Checks of the shapes of calls of LAPACK and cuSOLVER: jaxlib's functions do not check them, and
+write past their results.
 
 E. Anderson et al., "LAPACK Users' Guide", third edition, SIAM 1999.
 """
@@ -153,19 +153,60 @@ def _perturbed(sizes, attributes, is_complex):
     return [*[_x(n)] * 3, _x(n, columns)], [_x(rows, columns)]
 
 
+def _svd_on_gpus(sizes, attributes, is_complex):
+    """``gesvd``: ``u`` and ``vh``, or exchanged if the matrix is passed as its transpose."""
+    m, n = sizes[0]
+    k, full = min(m, n), attributes.get("full_matrices")
+    vectors = [_x(m, m if full else k), _x(n if full else k, n)]
+    if attributes.get("transposed"):
+        vectors.reverse()
+    if not attributes.get("compute_uv"):
+        vectors = [_ANY, _ANY]
+    return [_x(m, n)], [_x(m, n), _r(k), *vectors, _INFO]
+
+
+def _svd_by_rotations(sizes, attributes, is_complex):
+    """``gesvdj``: ``u`` and ``v``, which exist without vectors too."""
+    m, n = sizes[0]
+    k, full = min(m, n), attributes.get("full_matrices")
+    vectors = [_x(m, m if full else k), _x(n, n if full else k)]
+    return [_x(m, n)], [_x(m, n), _r(k), *vectors, _INFO]
+
+
+def _pivots(sizes, attributes, is_complex):
+    ((k,),) = sizes
+    rows = attributes["size of the result"]
+    _need(rows >= k, "there are more pivots than rows")
+    return [_Type((k,), "i")], [_Type((rows,), "i")]
+
+
+# Functions of CUDA's plugin that artifacts may call, and the signatures of each
+_ON_GPUS: Final = {
+    "cu_lu_pivots_to_permutation": "pivots", "cusolver_geqrf_ffi": "geqrf",
+    "cusolver_gesvd_ffi": "svd on gpus", "cusolver_gesvdj_ffi": "svd by rotations",
+    "cusolver_getrf_ffi": "getrf", "cusolver_orgqr_ffi": "orgqr", "cusolver_potrf_ffi": "potrf",
+    "cusolver_syevd_ffi": "syevd", "cusolver_sytrd_ffi": "sytrd", "cusparse_gtsv2_ffi": "perturbed",
+}  # fmt: skip
+_LETTERS: Final = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z", "i32": "s"}
 _SIGNATURES: Final[dict[str, Signature]] = {
     "potrf": _potrf, "getrf": _getrf, "geqrf": _geqrf, "geqp3": _geqp3, "orgqr": _orgqr,
     "ormqr": _ormqr, "syevd": _syevd, "gesdd": _svd, "gesvd": _svd, "geev": _geev, "gees": _gees,
-    "trsm": _trsm, "sytrd": _sytrd, "gehrd": _gehrd, "gtsv": _gtsv,
+    "trsm": _trsm, "sytrd": _sytrd, "gehrd": _gehrd, "gtsv": _gtsv, "perturbed": _perturbed,
+    "pivots": _pivots, "svd on gpus": _svd_on_gpus, "svd by rotations": _svd_by_rotations,
 }  # fmt: skip
 # Number of matrix or vector axes of each operand; the default is two axes of the first operand.
 _RANKS: Final = {
     "geqp3": (2, 1), "orgqr": (2, 1), "ormqr": (2, 1, 2), "trsm": (2, 2), "gtsv": (1, 1, 1, 2),
-    "perturbed": (1, 1, 1, 2),
+    "perturbed": (1, 1, 1, 2), "pivots": (1,),
 }  # fmt: skip
 
 
 def is_known(target: str) -> bool:
+    """Return True if a native function is a routine whose shapes can be checked."""
+    return target in _ON_GPUS or runs_on_cpus(target)
+
+
+def runs_on_cpus(target: str) -> bool:
     """Return True if a native function is a LAPACK routine whose shapes can be checked."""
     return target == _PERTURBED or _routine(target) is not None
 
@@ -180,17 +221,19 @@ def _routine(target: str) -> tuple[str, str] | None:
 
 
 def problem_of(target: str, op: Any) -> str:
-    """The error in the types of a LAPACK call, or ``""``; requires static sizes."""
+    """The error in the types of a call, or ``""``; requires static sizes."""
     operands = [ir.RankedTensorType(v.type) for v in op.operands]
     results = [ir.RankedTensorType(v.type) for v in op.results]
     if not all(t.has_static_shape for t in (*operands, *results)):
         return ""  # checked again after refinement
-    if target == _PERTURBED:
-        letter = {"f32": "s", "f64": "d"}.get(str(operands[0].element_type), "c")
-        name, signature = "perturbed", _perturbed
-    else:
-        letter, name = _routine(target) or ("", "")
-        signature = _SIGNATURES[name]
+    if not operands or not results:
+        return f"{target}: it has no operands or no results"
+    letter, name = _routine(target) or ("", "")
+    if not name:
+        letter = _LETTERS.get(str(operands[0].element_type), "c")
+        name = _ON_GPUS.get(target, "perturbed")
+    signature = _SIGNATURES[name]
+    attributes = {**_attributes(op), "size of the result": ([*results[0].shape] or [0])[-1]}
     try:
         ranks = _RANKS.get(name, (2,))
         _need(len(operands) == len(ranks), "it has more operands, or fewer")
@@ -201,7 +244,7 @@ def problem_of(target: str, op: Any) -> str:
         for t, r in zip(operands, ranks):
             _need(t.rank == rank + r and tuple(t.shape[:rank]) == stack, "the stacks differ")
             sizes.append(tuple(t.shape[rank:]))
-        signatures = signature(sizes, _attributes(op), letter in "cz")
+        signatures = signature(sizes, attributes, letter in "cz")
         for what, types, expected in zip(("operands", "results"), (operands, results), signatures):
             actual = [(tuple(t.shape), str(t.element_type)) for t in types]
             _need(len(actual) == len(expected), f"it has more {what}, or fewer")
@@ -215,13 +258,18 @@ def problem_of(target: str, op: Any) -> str:
     return ""
 
 
+_READ: Final = (
+    "left", "mode", "side", "low", "high", "compute_uv", "full_matrices", "transposed",
+)  # fmt: skip
+
+
 def _attributes(op: Any) -> dict[str, Any]:
     config = op.attributes["backend_config"] if "backend_config" in op.attributes else None
     if not isinstance(config, ir.DictAttr):
         return {}
     attributes: dict[str, Any] = {}
     # Looked up by name: iterating over all of them ends the process if a name is not valid text.
-    for name in ("left", "mode", "side", "low", "high"):
+    for name in _READ:
         value = config[name] if name in config else None
         if isinstance(value, ir.BoolAttr):
             attributes[name] = bool(value.value)

@@ -128,7 +128,7 @@ def is_callback(target: str) -> bool:
 def needs_of(targets: Collection[str]) -> set[str]:
     """Names of the native functions to register, see ``_runtime.custom_calls``."""
     needs = {t for t in targets if is_provided(t)}
-    return needs | {"lapack"} if any(map(lapack_calls.is_known, targets)) else needs
+    return needs | {"lapack"} if any(map(lapack_calls.runs_on_cpus, targets)) else needs
 
 
 def targets_of(module: ir.Module) -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from .._base import caches
-from .._base.config import state
+from .._base.config import options, state
+from .._base.options import NONE
 from .._ir import dtypes, rules as rule_kinds
 from .._ir.effects import are_ordered, must_stay
 from .._ir.jaxpr import Jaxpr, Literal
@@ -57,7 +58,7 @@ def watch_programs(option: str, make: Callable[[Jaxpr], Watch | None]) -> None:
     ``debug_nans`` is such a watcher.
 
     Args:
-      option: name of an option that is part of the trace key.
+      option: name of an option of the scope ``"trace"`` or ``"dispatch"``.
       make: called with each jaxpr that is compiled while the option is on. It returns ``None`` or
         a function of the arguments, called before each run, that returns a function of the
         results. Either may raise an error.
@@ -65,7 +66,12 @@ def watch_programs(option: str, make: Callable[[Jaxpr], Watch | None]) -> None:
     Returns:
       ``None``.
 
-    The option must exist. The executables of the fast path are watched too; without the option
+    Raises:
+      ValueError: if there is no such option, or it is in no key, so that turning it on does not
+        compile programs again.
+      TypeError: if ``make`` is not callable.
+
+    The executables of the fast path are watched too; without the option
     nothing is slower.
 
     >>> from primax_core.extend.runtime import watch_programs
@@ -73,6 +79,19 @@ def watch_programs(option: str, make: Callable[[Jaxpr], Watch | None]) -> None:
     ...     return lambda args: lambda results: None
     >>> watch_programs("debug_nans", make)  # doctest: +SKIP
     """
+    if not callable(make):
+        raise TypeError(f"watch_programs takes a function of a jaxpr, got {make!r}")
+    defined = options().get(option)
+    if defined is None:
+        raise ValueError(
+            f"watch_programs: there is no option {option!r}; define it before with "
+            "extend.runtime.define_option"
+        )
+    if defined.scope == NONE:
+        raise ValueError(
+            f"watch_programs: option {option} has the scope 'none', so turning it on does not "
+            "compile programs again; define it with the scope 'trace' or 'dispatch'"
+        )
     _watchers[option] = make
 
 

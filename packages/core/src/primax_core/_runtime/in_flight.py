@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._base.locks import new_lock
+from .._base.weak_sets import members
 from .failures import explained, failure_of, inside
 
 _LIMIT: Final = 256
@@ -94,7 +95,7 @@ def barrier() -> None:
 def _wait_for_all() -> list[BaseException]:
     """Wait for all tokens; return the errors that were not raised yet."""
     with _lock:
-        threads = [(tokens, len(tokens)) for tokens in _all]
+        threads = [(tokens, len(tokens)) for tokens in members(_all)]
     errors = []
     for tokens, started in threads:
         for _ in range(started):  # other threads may start more executables
@@ -112,7 +113,7 @@ def _wait_for_all() -> list[BaseException]:
 
 def forget_all() -> None:
     """Called in a forked process: the executables are running in the parent process."""
-    for tokens in list(_all):
+    for tokens in members(_all):
         tokens.clear()
         tokens.last = None
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from .._base import caches
 from .._base.config import state
 from .._base.pytree import tree_structure
+from .._base.weak_sets import members
 from .._engine.jit_cache import JitCache, compile_for
 from .._runtime.array import ArrayImpl
 from .._runtime.dispatch import as_operand, check_may_run
@@ -27,7 +28,7 @@ _all: Final[weakref.WeakSet[FastPath]] = weakref.WeakSet()
 
 @caches.register
 def _clear_all() -> None:
-    for path in list(_all):
+    for path in members(_all):
         path.clear()
 
 

@@ -98,7 +98,8 @@ def interpret(
       Values of the domain, one for each result.
 
     Raises:
-      ValueError: if the number of arguments is wrong.
+      ValueError: if the number of arguments, or of the values that ``step`` returns, is wrong.
+      TypeError: if ``step`` does not return a sequence.
 
     The example counts the operations on which a result depends.
 
@@ -110,7 +111,24 @@ def interpret(
     """
     if len(args) != len(jaxpr.invars):
         raise ValueError(f"the jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
-    return _interpret(jaxpr, args, step, constant, None if constant is None else True)
+
+    def checked_step(eqn: Eqn, values: list[Any]) -> list[Any]:
+        outs = step(eqn, values)
+        try:
+            outs = list(outs)
+        except TypeError:
+            raise TypeError(
+                f"interpret: step must return a sequence of values, one for each result of "
+                f"{eqn.primitive.name}, got {outs!r}"
+            ) from None
+        if len(outs) != len(eqn.outvars):
+            raise ValueError(
+                f"interpret: step returned {len(outs)} values for {eqn.primitive.name}, which has "
+                f"{len(eqn.outvars)} results: return one value for each of eqn.outvars"
+            )
+        return outs
+
+    return _interpret(jaxpr, args, checked_step, constant, None if constant is None else True)
 
 
 def walk(jaxpr: Jaxpr) -> Iterator[Eqn]:

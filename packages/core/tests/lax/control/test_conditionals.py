@@ -191,3 +191,42 @@ class TestSwitch:
     def test_refusals(self, index, branches, error, message):
         with pytest.raises(error, match=message):
             lax.switch(index, branches, 1.0)
+
+
+class TestConditionsInRules:
+    """A mapped condition on a tangent is transposed, although it stops gradients."""
+
+    @staticmethod
+    def function():
+        @px.custom_jvp
+        def f(x):
+            return lax.sin(x)
+
+        @f.defjvp
+        def f_jvp(primals, tangents):
+            def one(p, t):
+                return lax.cond(p > 2.0, lambda t: t / lax.sqrt(p - 2.0), lambda t: 3.0 * t, t)
+
+            return f(*primals), px.vmap(one)(primals[0], tangents[0])
+
+        return f
+
+    @pytest.mark.parametrize("wrap", [lambda f: f, px.jit, px.checkpoint])
+    def test_reverse_mode(self, wrap):
+        f = wrap(self.function())
+        x = np.array([1.0, 2.0, 6.0], F32)
+        expected = np.diag(np.array([3.0, 3.0, 0.5], F32))
+        np.testing.assert_allclose(px.jacrev(f)(x), expected)
+        np.testing.assert_allclose(px.jacfwd(f)(x), expected)
+        np.testing.assert_allclose(px.linearize(f, x)[1](x), expected @ x)
+        gradient = px.grad(lambda x: lax.reduce_sum(f(x), (0,)))
+        np.testing.assert_allclose(px.vmap(gradient)(np.stack([x, x])), [np.diag(expected)] * 2)
+
+    def test_an_explicit_stop_of_a_tangent_is_refused(self):
+        @px.custom_jvp
+        def f(x):
+            return x
+
+        f.defjvp(lambda primals, tangents: (primals[0], lax.stop_gradient(tangents[0])))
+        with pytest.raises(TypeError, match=r"stop_gradient, on line .* is not linear"):
+            px.grad(f)(1.0)

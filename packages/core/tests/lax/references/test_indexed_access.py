@@ -209,3 +209,11 @@ def test_random_indices(index, dim, of_tangents):
         zero = np.stack([np.asarray(own[...]) for own in at_zero])
         tangent = np.moveaxis(np.asarray(dq[...]), dim, 0)
         np.testing.assert_array_equal(tangent, 2 * (np.stack(lasts) - zero))
+
+
+@pytest.mark.parametrize("name", ["start", "size", "stride"])
+def test_slices_of_values_that_are_no_integers(name):
+    for value in ("a", 1.5):
+        message = f"ds\\(start, size, stride\\): {name} must be an integer or a scalar array"
+        with pytest.raises(TypeError, match=message):
+            px.ds(**{"start": 0, "size": 3, name: value})

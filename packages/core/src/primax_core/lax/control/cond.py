@@ -571,7 +571,7 @@ def _guard(chosen, x):
     if not dtypes.issubdtype(aval.dtype, np.inexact):
         return x
     mask = chosen if aval.ndim == 1 else broadcast_in_dim(chosen, aval.shape, (0,))
-    return select_n(mask, cut_off(x), x)
+    return select_n(mask, cut_off(x, unselected=True), x)
 
 
 @cond_p.rule(dce)

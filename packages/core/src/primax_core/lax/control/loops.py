@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ..._base import pytree
 from ..._base.config import state
 from ..._base.source import api_boundary, name_of
-from ..._ir.symbolic_dims import as_size, max_dim
+from ..._ir.symbolic_dims import as_steps, max_dim
 from ..._trace.core import Tracer, typeof
 from ..._transform.batching import Axis, batch_with_aux, move_axis
 from ..arithmetic import add
@@ -71,7 +71,7 @@ def fori_loop(
             )
     lower, upper = _of_one_dtype(lower, upper)
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
-        start, stop = as_size(lower), as_size(upper)
+        start, stop = as_steps(lower), as_steps(upper)
         return _counted(start, stop, body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(

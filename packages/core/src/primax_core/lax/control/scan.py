@@ -32,7 +32,7 @@ from ..._ir.primitive import (
 from ..._ir.printer import hide_defaults
 from ..._ir.rules import run_jaxprs
 from ..._ir.samples import Sample, bf16, c64, f32, samples
-from ..._ir.symbolic_dims import as_size, is_static
+from ..._ir.symbolic_dims import as_steps, is_static
 from ..._lower.lazy import loop_invariants, shaped
 from ..._trace.core import Tracer, call_on, has_references, typeof
 from ..._trace.reference_ops import references
@@ -94,7 +94,8 @@ def scan(
       reverse: loop from the last slice to the first; the results are stacked in the order of
         ``xs``.
       unroll: number of steps per iteration of the compiled loop; ``True`` or 0 unrolls all steps.
-      _split_transpose: accepted for compatibility; ignored.
+      _split_transpose: accepted for compatibility: a hint about the loop of the transpose, which
+        changes no result and has no effect.
 
     Returns:
       The last carry and the stacked results.
@@ -211,7 +212,7 @@ def _concrete_length(length: Any) -> int:
             "The `length` argument to `scan` expects a concrete `int` value. For scan-like "
             "iteration with a dynamic length, use `while_loop` or `fori_loop`.",
         )
-    length = as_size(length)
+    length = as_steps(length)
     if length < 0:
         raise ValueError(f"scan got a negative `length`: {length}.")
     return length
