@@ -401,15 +401,19 @@ def ecosystem(session: nox.Session) -> None:
 
     ``nox -s ecosystem -- --quick`` runs of the suites under jax only what does not pass here,
     ``-- --only chex optax`` chooses parts, ``-- --rounds 3 --write`` brings the table in
-    ``docs/compatibility.md`` up to date.
+    ``docs/compatibility.md`` up to date. Parts on demand run, and their libraries are installed,
+    only if they are named.
     """
+    sys.path.insert(0, str(ROOT))
+    from integration_tests.ecosystem import parts
+
     version, jaxlib = VERSIONS[2]
     if workspace.find_interpreter(version) is None:
         version = "{}.{}".format(*sys.version_info)
         jaxlib = next((j for v, j in VERSIONS if v == version), VERSIONS[-1][1])
     python = own_environment(session, version, "ecosystem")
-    pins = ["-r", "integration_tests/ecosystem/requirements.txt", f"jaxlib=={jaxlib}"]
-    install(session, *EVERYTHING, python=python, also=pins)
+    pins = [word for file in parts.pins(session.posargs) for word in ("-r", str(file))]
+    install(session, *EVERYTHING, python=python, also=[*pins, f"jaxlib=={jaxlib}"])
     install_oracle(session, python)
     command = [python, "-m", "integration_tests.ecosystem", *session.posargs]
     session.run(*command, env={"PYTHONPATH": None}, external=True)

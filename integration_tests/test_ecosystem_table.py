@@ -120,16 +120,28 @@ def test_every_script_is_a_part():
     folder = parts.HERE / "scripts"
     programs = [part for part in parts.PARTS if isinstance(part, parts.Script)]
     assert {p.path for p in programs} == {*folder.glob("*.py")}
-    pinned = (parts.HERE / "requirements.txt").read_text()
+    pinned = parts.REQUIREMENTS.read_text()
+    on_demand = pinned + parts.REQUIREMENTS_ON_DEMAND.read_text()
     for part in parts.PARTS:
-        assert part.library == "jax" or f"\n{part.library}==" in pinned
+        pins = on_demand if parts.is_on_demand(part) else pinned
+        assert part.library == "jax" or f"\n{part.library}==" in pins
 
 
 def test_parts_are_chosen_by_name():
     assert [p.name for p in parts.selected(["optax", "chex"])] == ["chex", "optax"]
-    assert parts.selected([]) == [*parts.PARTS]
-    with pytest.raises(ValueError, match="no part named numpy; there are chex"):
+    assert parts.selected([]) == [p for p in parts.PARTS if not parts.is_on_demand(p)]
+    with pytest.raises(ValueError, match="no part named numpy; there are blackjax_samplers, "):
         parts.selected(["numpy"])
+
+
+def test_parts_on_demand_run_and_are_installed_if_named():
+    on_demand = [p for p in parts.PARTS if parts.is_on_demand(p)]
+    assert on_demand and not set(on_demand) & {*parts.selected([])}
+    name = on_demand[0].name
+    assert parts.selected([name]) == on_demand[:1]
+    assert parts.pins(["--quick"]) == parts.pins(["--only", "chex"]) == [parts.REQUIREMENTS]
+    files = parts.pins(["--only", "chex", name, "--rounds", "3"])
+    assert files == [parts.REQUIREMENTS, parts.REQUIREMENTS_ON_DEMAND]
 
 
 def test_markdown_table():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,6 +13,8 @@ from zlib import crc32
 from tools.steps import Step
 
 HERE: Final = Path(__file__).resolve().parent
+REQUIREMENTS: Final = HERE / "requirements.txt"
+REQUIREMENTS_ON_DEMAND: Final = HERE / "requirements_on_demand.txt"
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Script:
     Its floats must agree to ``rtol`` and ``atol``: the rounding of float32, accumulated by the
       script.
     Iterative solvers stop within their own tolerance, and training amplifies differences.
+
+    A script ``on_demand`` runs only if it is named, because its libraries are many and large.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Script:
     rtol: float
     atol: float
     where: str = ""
+    on_demand: bool = False
 
     @property
     def path(self) -> Path:
@@ -98,11 +105,34 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
     Script("flax_sharded", "flax", rtol=1e-3, atol=1e-4),
     Script("orbax_sharded", "orbax-checkpoint", rtol=1e-3, atol=1e-5),
     Script("einops_shapes", "einops", rtol=1e-6, atol=1e-6),
+    Script("blackjax_samplers", "blackjax", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("brax_physics", "brax", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("diffrax_solves", "diffrax", rtol=1e-6, atol=1e-8, on_demand=True),
+    Script("dm_pix_images", "dm_pix", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("dynamiqs_cavity", "dynamiqs", rtol=1e-8, atol=1e-8, on_demand=True),
+    Script("e3nn_tensors", "e3nn-jax", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("evosax_strategies", "evosax", rtol=1e-3, atol=1e-4, on_demand=True),
+    Script("flax_nnx", "flax", rtol=1e-3, atol=1e-4, on_demand=True),
+    Script("gpjax_regression", "gpjax", rtol=1e-6, atol=1e-8, on_demand=True),
+    Script("gymnax_environments", "gymnax", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("interpax_curves", "interpax", rtol=1e-8, atol=1e-8, on_demand=True),
+    Script("jax_md_fluid", "jax-md", rtol=1e-6, atol=1e-8, on_demand=True),
+    Script("jraph_graphs", "jraph", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("keras_training", "keras", rtol=1e-3, atol=1e-4, on_demand=True),
+    Script("mctx_search", "mctx", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("mjx_physics", "mujoco-mjx", rtol=1e-4, atol=1e-6, on_demand=True),
+    Script("numpyro_models", "numpyro", rtol=1e-3, atol=1e-4, on_demand=True),
+    Script("ott_transport", "ott-jax", rtol=1e-3, atol=1e-4, on_demand=True),
+    Script("penzai_model", "penzai", rtol=1e-3, atol=1e-5, on_demand=True),
+    Script("pymc_samplers", "pymc", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("quax_arrays", "quax", rtol=1e-4, atol=1e-5, on_demand=True),
+    Script("tinygp_regression", "tinygp", rtol=1e-8, atol=1e-8, on_demand=True),
+    Script("torax_run", "torax", rtol=1e-6, atol=1e-8, on_demand=True),
 )
 
 
 def selected(names: list[str]) -> list[Suite | Script]:
-    """Return the parts with the given names; all parts if no names are given.
+    """Return the parts with the given names; if no names are given, all but those on demand.
 
     Raises:
       ValueError: for an unknown part.
@@ -112,4 +142,21 @@ def selected(names: list[str]) -> list[Suite | Script]:
         raise ValueError(
             f"no part named {', '.join(unknown)}; there are {', '.join(sorted(known))}"
         )
-    return [part for part in PARTS if not names or part.name in names]
+    return [p for p in PARTS if (p.name in names if names else not is_on_demand(p))]
+
+
+def is_on_demand(part: Suite | Script) -> bool:
+    """Return True for a part that runs only if it is named."""
+    return isinstance(part, Script) and part.on_demand
+
+
+def pins(arguments: Sequence[str]) -> list[Path]:
+    """Return the files of pinned versions that a command line with ``--only NAME...`` needs.
+
+    The session ``ecosystem`` of nox calls it, so this module needs only the standard library.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--only", nargs="+", default=[])
+    names = parser.parse_known_args(arguments)[0].only
+    more = any(is_on_demand(part) for part in PARTS if part.name in names)
+    return [REQUIREMENTS, REQUIREMENTS_ON_DEMAND] if more else [REQUIREMENTS]

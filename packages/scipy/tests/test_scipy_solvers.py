@@ -183,7 +183,8 @@ def public_modules() -> list[str]:
 
 @pytest.mark.parametrize("name", public_modules())
 def test_nothing_but_public_names_is_visible(name) -> None:
-    """A visible name is a submodule, or is re-exported: ``from x import y as y``, ``y = x.y``."""
+    """A visible name is a submodule, is re-exported (``from x import y as y``, ``y = x.y``), or has
+    a declared type."""
     module = importlib.import_module(name)
     tree = ast.parse(inspect.getsource(module))
     imported = {
@@ -196,6 +197,8 @@ def test_nothing_but_public_names_is_visible(name) -> None:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
             imported |= {t.id for t in node.targets if getattr(t, "id", "") == node.value.attr}
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            imported.add(node.target.id)
     imported |= set(getattr(module, "__all__", ()))
     submodules = {m.name for m in pkgutil.iter_modules(getattr(module, "__path__", []))}
     visible = {n for n in dir(module) if not n.startswith("_")}

@@ -35,24 +35,22 @@ def test_a_set_that_changes_is_copied_again():
 
 def test_members_while_a_thread_adds_some():
     objects: WeakSet[Member] = WeakSet()
-    early = [Member() for _ in range(100)]
-    objects.update(early)
-    done = threading.Event()
-    more: list[Member] = []
+    first = [Member() for _ in range(100)]
+    objects.update(first)
+    more = [Member() for _ in range(2000)]
 
     def add() -> None:
-        while not done.is_set():
-            more.append(Member())
-            objects.add(more[-1])
+        for member in more:
+            objects.add(member)
 
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
+    sys.setswitchinterval(1e-5)
     thread = threading.Thread(target=add)
     thread.start()
     try:
-        for _ in range(50):
-            assert set(members(objects)) >= set(early)
+        while thread.is_alive():
+            assert set(members(objects)) >= set(first)
     finally:
-        done.set()
         thread.join()
         sys.setswitchinterval(interval)
+    assert set(members(objects)) == {*first, *more}

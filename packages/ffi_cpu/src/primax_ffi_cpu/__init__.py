@@ -5,11 +5,12 @@ from primax_core.extend import register_internal_path as _register
 from . import _trusted as _trusted
 from ._library import register as _register_handlers
 from ._option import native_kernels as native_kernels
-from . import _cumulative as _cumulative
-from . import _selection as _selection
-from . import _sorting as _sorting
 
-_register_handlers()
+_register_handlers()  # before the rules: without the library operations keep the core's
+
+from . import _cumulative as _cumulative  # noqa: E402
+from . import _selection as _selection  # noqa: E402
+from . import _sorting as _sorting  # noqa: E402
 
 __version__ = "0.1.0"
 

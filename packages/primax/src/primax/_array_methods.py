@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from primax_core.extend import register_method
+from primax_core.extend import as_operand, register_method
 
 from ._wheels import wheel
 
@@ -14,6 +14,11 @@ _NAMES: Final = (
     "take choose compress nonzero diagonal trace dot clip round conj conjugate searchsorted sort "
     "argsort argpartition cumsum cumprod sum prod max min ptp mean var std all any argmax argmin"
 ).split()
+
+_OF_ARRAYS: Final = (
+    "addressable_data", "addressable_shards", "committed", "copy_to_host_async", "device",
+    "global_shards", "is_fully_addressable", "is_fully_replicated", "item", "sharding",
+)  # fmt: skip
 
 
 class _Loading:
@@ -35,8 +40,26 @@ class _Loading:
         return getattr(obj, self.name)
 
 
-for _name in _NAMES:
+class _OfArrays:
+    """Attribute of arrays that tracers lack or define themselves.
+
+    The class ``Array`` returns that of arrays, for libraries which wrap methods by the class.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        if obj is None:
+            return getattr(type(as_operand(False)), self.name)
+        raise AttributeError(
+            f"{type(obj).__name__!r} object has no attribute {self.name!r}", name=self.name, obj=obj
+        )
+
+
+for _name in (*_NAMES, *_OF_ARRAYS):
+    _attribute = _OfArrays(_name) if _name in _OF_ARRAYS else _Loading(_name)
     try:
-        register_method(_name, _Loading(_name))
+        register_method(_name, _attribute)
     except ValueError:  # the wheel is loaded, or the core has the method
         continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from primax_core import extend
 from primax_core.extend import Jaxpr, Literal, Primitive, as_operand, set_trace, trace_rule
@@ -19,6 +19,10 @@ class _AnyTrace(type):
         if cls is Trace and (isinstance(instance, extend.Trace) or instance is eval_trace):
             return True
         return type.__instancecheck__(cls, instance)
+
+
+presented: Final[dict[Primitive, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+"""Functions that convert a primitive's parameters for interpreters."""
 
 
 class Trace(extend.Trace, metaclass=_AnyTrace):
@@ -136,6 +140,8 @@ class Trace(extend.Trace, metaclass=_AnyTrace):
         rule = prim.rules.get(trace_rule)
         if rule is not None:
             return rule(self, args, **params)
+        if prim in presented:
+            params = presented[prim](params)
         with set_trace(None):
             out = self.process_primitive(prim, [literal_value(a) for a in args], params)
         return list(out) if prim.multiple_results else out

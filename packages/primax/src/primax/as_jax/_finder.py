@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ class JaxFinder(AliasFinder):
     def __init__(self) -> None:
         facade = __package__.rpartition(".")[0]
         own = {f"{NAME}.{name}": f"{__package__}.{name}" for name in OWN_MODULES}
+        own[f"{NAME}.experimental.pallas.ops.tpu"] = f"{__package__}._tpu_kernels"
         super().__init__({**own, NAME: facade}, _modules.EXTRAS)
 
     def find_spec(
@@ -73,8 +75,12 @@ class TopLoader(Loader):
         return Jax(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Read the options again: programs set ``JAX_...`` variables before they import jax."""
+        """Read the options again, because programs set ``JAX_...`` variables before they import
+        jax; and import the modules that are attributes, as libraries look in ``sys.modules``."""
         read_options()
+        for name, value in [*vars(module).items()]:
+            if isinstance(value, ModuleType) and value.__name__ != __package__:
+                import_module(f"{NAME}.{name}")
 
 
 def install() -> None:

@@ -39,6 +39,8 @@ class Jax(ModuleType):
             raise AttributeError(
                 str(e).replace("module 'primax'", "module 'jax'"), name=name, obj=self
             ) from None
+        if isinstance(value, ModuleType) and not name.startswith("_"):
+            import_module(f"{self.__name__}.{name}")  # libraries look it up in sys.modules
         self.__dict__[name] = value
         return value
 

@@ -144,8 +144,8 @@ def _inverse_error(x: Any, remainder: Any, scale: float = 1.0, lost: Any = None)
     if lost is not None:
         square = lax.square((x + change) * (1 / scale))
         growth = 1 + square * (1 + square * (1 / 2 + square * (1 / 6)))
-        change = change + (0.5 * ROOT_PI * scale) * growth * lost
-    return x + change
+        return x + (change + (0.5 * ROOT_PI * scale) * growth * lost)
+    return choose(x == 0, x, x + change)  # with the sign of zero
 
 
 @inverse_error.defjvp
