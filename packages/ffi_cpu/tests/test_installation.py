@@ -78,6 +78,7 @@ def test_executables_on_disk_depend_on_the_option(tmp_path):
 
 
 def test_a_missing_library_is_an_error_that_says_how_to_build_it(tmp_path):
+    """Operations keep the rules of the core then."""
     source = Path(primax_ffi_cpu.__file__).parent
     shutil.copytree(
         source, tmp_path / "primax_ffi_cpu", ignore=shutil.ignore_patterns("*.so", "*.dylib")
@@ -89,7 +90,11 @@ def test_a_missing_library_is_an_error_that_says_how_to_build_it(tmp_path):
             import primax_ffi_cpu
         except ImportError as error:
             print(error)
+        import numpy as np
+        from primax_core import lax
+        print(lax.sort(np.float32([3, 1])).tolist(), lax.cumsum(np.float32([3, 1])).tolist())
     """)
+    assert text.endswith("[1.0, 3.0] [3.0, 4.0]")
     assert "primax-ffi-cpu has no compiled library" in text
     assert "pip install primax-ffi-cpu" in text and "cmake -S packages/ffi_cpu" in text
 

@@ -10,7 +10,7 @@ import pytest
 import primax_core as pc
 from primax_core import lax
 from primax_core._ir.symbolic_dims import UnknownDimensionError
-from primax_core._lower import lapack_calls, untrusted
+from primax_core._lower import solver_calls, untrusted
 from primax_core._lower.inspection import check_module
 from primax_core._lower.platforms import lower_for
 from primax_core._lower.portable import as_text
@@ -222,7 +222,7 @@ BIG, SMALL, INFO = "tensor<600x600xf32>", "tensor<2x2xf32>", "tensor<i32>"
          [BIG, BIG], [SMALL]),
     ],
 )  # fmt: skip
-def test_lapack_calls_with_wrong_shapes(routine, config, operands, results) -> None:
+def test_solver_calls_with_wrong_shapes(routine, config, operands, results) -> None:
     """jaxlib's functions do not check shapes and would write out of bounds."""
     refuse(f"lapack_{routine}_ffi", config, operands, results)
 
@@ -486,4 +486,4 @@ def test_linear_algebra_on_gpus_passes_the_check(dtype) -> None:
         module = lower_portable(traced, ("cuda",))
         check_portable(module.to_bytes(), traced.jaxpr.in_avals, traced.jaxpr.out_avals)
         targets.update(re.findall(r"@(cu\w+)\(", as_text(module.to_bytes())))
-    assert targets == set(lapack_calls._ON_GPUS)
+    assert targets == set(solver_calls._ON_GPUS)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from jaxlib.mlir import ir
 
-from . import comparators, lapack_calls
+from . import comparators, solver_calls
 
 
 def _compare(op: Any) -> str:
@@ -52,7 +52,7 @@ def _custom_call(op: Any) -> str:
     target = ir.StringAttr(op.attributes["call_target_name"]).value
     if target in _SAME and [v.type for v in op.operands] != [v.type for v in op.results]:
         return f"{target} returns another type than its operand's"
-    return lapack_calls.problem_of(target, op) if lapack_calls.is_known(target) else ""
+    return solver_calls.problem_of(target, op) if solver_calls.is_known(target) else ""
 
 
 def _sort(op: Any) -> str:

@@ -25,7 +25,7 @@ from .._runtime.jaxlib_versions import (
     refine_polymorphic_shapes as refine_polymorphic_shapes,
     serialize_portable_artifact as serialize_portable_artifact,
 )
-from . import lapack_calls
+from . import solver_calls
 from .context import bytecode as bytecode, context, sdy, type_of, unknown_location
 
 _WINDOWS: Final = ("WEEK_12", "WEEK_4", "NONE")
@@ -117,7 +117,7 @@ _CALLBACKS: Final = re.compile(
 
 def is_stable(target: str) -> bool:
     """Return True if a native function's name and meaning are stable between versions."""
-    return target in _STABLE or lapack_calls.is_known(target)
+    return target in _STABLE or solver_calls.is_known(target)
 
 
 def is_callback(target: str) -> bool:
@@ -128,7 +128,7 @@ def is_callback(target: str) -> bool:
 def needs_of(targets: Collection[str]) -> set[str]:
     """Names of the native functions to register, see ``_runtime.custom_calls``."""
     needs = {t for t in targets if is_provided(t)}
-    return needs | {"lapack"} if any(map(lapack_calls.runs_on_cpus, targets)) else needs
+    return needs | {"lapack"} if any(map(solver_calls.runs_on_cpus, targets)) else needs
 
 
 def targets_of(module: ir.Module) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Names that libraries import from the reference's private door to its compiled library."""
+"""Names that libraries import from jax's private bindings of jaxlib."""

@@ -131,7 +131,6 @@ def _make(
     mask: Any,
     *,
     block_sizes: BlockSizes | None = None,
-    is_mqa: bool = False,
     save_residuals: bool = False,
     mask_value: float = DEFAULT_MASK_VALUE,
     attn_logits_soft_cap: float | None = None,
@@ -174,7 +173,7 @@ def make_splash_mha(mask: Any, **options: Any) -> SplashAttentionKernel:
 
 def make_splash_mqa(mask: Any, **options: Any) -> SplashAttentionKernel:
     """Return attention of all query heads on one head of keys, of shape (keys, size)."""
-    return _make(mask, **{**options, "is_mqa": True})
+    return _make(mask, **options)
 
 
 make_splash_mha_single_device = make_splash_mha
