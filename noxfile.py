@@ -68,6 +68,7 @@ SITE = [
 QUICK = "--quick"
 BETWEEN = ("3.12", "0.12.0.1")
 WITHOUT_KIT = ["--ignore-glob", "**/testing/test_primitives.py"]
+OF_COPIES = ("test_coexistence.py", "test_vendored_copies.py")
 # Tests that need XLA's default optimisations; the others are compiled with few.
 OPTIMISED = "optimised"
 TEST_ENV = {**test_environment.variables(), "PYTHONPATH": None}
@@ -85,12 +86,16 @@ def pip(session: nox.Session, python: str, *args: str) -> None:
 
 
 def build(session: nox.Session, python: str, wheel: Wheel) -> Path:
-    """Builds ``wheel`` into ``dist/``, once in a run of nox."""
-    if wheel.built not in _built:
-        for stale in DIST.glob(f"{wheel.package}-*"):
-            stale.unlink()
+    """Builds ``wheel`` into ``dist/``, unless it was built from the same sources."""
+    if wheel.built in _built:
+        return wheel.built
+    digest, note = workspace.digest_of_sources(wheel), DIST / f"{wheel.package}.sources"
+    if not (wheel.built.exists() and note.exists() and note.read_text() == digest):
+        for stale in (*DIST.glob(f"{wheel.package}-*"), note):
+            stale.unlink(missing_ok=True)
         pip(session, python, "wheel", "--no-deps", "--wheel-dir", str(DIST), str(wheel.folder))
-        _built.add(wheel.built)
+        note.write_text(digest)
+    _built.add(wheel.built)
     return wheel.built
 
 
@@ -214,7 +219,9 @@ def tests(session: nox.Session, part: str) -> None:
     Tests of several devices compute with operators of arrays, which are those of the NumPy layer.
     """
     if part == "integration":
-        integration(session, "python")
+        # The session vendored runs the tests of copies.
+        alone = [f"--ignore=integration_tests/{name}" for name in OF_COPIES]
+        integration(session, "python", "integration_tests", *alone)
         compare_with_newest(session)
         return
     wheel = workspace.wheels()[part]
@@ -276,20 +283,20 @@ def versions(session: nox.Session, version: str, jaxlib: str) -> None:
     These are the core, profiles, export and native kernels. The NumPy layer and what stands on it
     run on the newest jaxlib in the comparison with the reference. ``-- --quick`` leaves out pairs
     of a Python and a jaxlib that others have each, and of the rest runs one, which changes with
-    each commit.
+    each commit, with a share of the cases of each test function whatever their kinds.
     """
-    step = "commit"
+    step, share = "commit", []
     if QUICK in session.posargs:
-        step = step_of_pair(session, version, jaxlib)
+        step, share = step_of_pair(session, version, jaxlib), ["--one-kind"]
     if (version, jaxlib) == VERSIONS[0] and version == "{}.{}".format(*sys.version_info):
         session.skip("tests(core) runs on this pair")
     python = own_environment(session, version, f"versions-{version}-{jaxlib}")
     native = [NATIVE, NUMPY] if workspace.compiler() else []
     install(session, INTERPRETERS, *native, python=python, also=[*TEST_TOOLS, f"jaxlib=={jaxlib}"])
     kit = WITHOUT_KIT if kit_ran_before(version, jaxlib) else []
-    pytest(session, "packages/core/tests", *kit, python=python, step=step)
+    pytest(session, "packages/core/tests", *kit, *share, python=python, step=step)
     folders = [str(workspace.wheels()[NATIVE].folder / "tests")] if native else []
-    pytest(session, *ON_JAXLIB, *folders, python=python, step=step)
+    pytest(session, *ON_JAXLIB, *folders, *share, python=python, step=step)
 
 
 def step_of_pair(session: nox.Session, version: str, jaxlib: str) -> str:
@@ -334,8 +341,7 @@ def vendored(session: nox.Session) -> None:
     install(session, NUMPY)
     install_oracle(session)
     variables = test_environment.reference_variables()
-    tests = ["integration_tests/test_coexistence.py", "integration_tests/test_vendored_copies.py"]
-    pytest(session, *tests, **variables)
+    pytest(session, *[f"integration_tests/{name}" for name in OF_COPIES], **variables)
 
 
 @nox.session(python=False)

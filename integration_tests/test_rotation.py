@@ -58,6 +58,18 @@ def test_marked_functions_may_rotate_faster(every, period):
         assert all(any(run) for run in zip(*runs[:steps]))
 
 
+@pytest.mark.parametrize("period", [20, 10])
+def test_functions_that_take_long_rotate_as_a_whole(period):
+    listed = [("f", ""), *[("g", f"kind {n}") for n in range(50)], ("h", "")]
+    marked = {"f": 5, "g": 5}
+    runs = [chosen(listed, Step(n, period), marked=marked, whole={"f", "g"}) for n in range(period)]
+    assert [sum(run) for run in zip(*runs)] == [period // 5] * 51 + [period]
+    assert all(any(run) for run in zip(*runs[:5]))
+    assert all(sum(run[1:-1]) < 20 for run in runs)
+    assert all(chosen(listed, None, whole={"f", "g"}))
+    assert chosen(listed, None, True, whole={"f", "g"}) == [True, True, *[False] * 49, True]
+
+
 def test_a_smoke_run_has_one_case_of_each_function():
     assert chosen([("f", "a"), ("f", "b"), ("g", ""), ("f", "a")], None, smoke=True) == [
         True, False, True, False,
@@ -143,6 +155,10 @@ def test_named(name, n):
 def test_marked(name):
     pass
 
+@pytest.mark.rotate(every=2, whole=True)
+def test_one_that_takes_long():
+    pass
+
 @pytest.mark.rotate("name")
 @pytest.mark.parametrize("n", [f"x{chr(n)}" for n in range(97, 123)])
 @pytest.mark.parametrize("name", ["sin", "cos"])
@@ -171,9 +187,12 @@ def test_pytest_runs_the_share_of_a_step_also_on_workers(tmp_path):
     assert len([t for t in alone if "::test_named" in t]) in range(2 + 4, 2 + 7)
     assert len([t for t in alone if "::test_marked" in t]) in range(1 + 1, 1 + 3)
     assert len([t for t in alone if "::test_by_parameter" in t]) in range(2 + 2, 2 + 5)
+    next_one = run_suite(tmp_path, "--rotation", "4")
+    assert len([t for t in alone | next_one if "takes_long" in t]) == 1
+    assert not [t for t in alone & next_one if "takes_long" in t]
 
 
 def test_pytest_runs_all_that_is_asked_for(tmp_path):
-    assert len(run_suite(tmp_path, "--rotation", "all")) == 100 + 26 + 52
+    assert len(run_suite(tmp_path, "--rotation", "all")) == 100 + 26 + 52 + 1
     assert len(run_suite(tmp_path, "-k", "test_marked")) == 26
-    assert len(run_suite(tmp_path, "--rotation", "smoke")) == 3
+    assert len(run_suite(tmp_path, "--rotation", "smoke")) == 4

@@ -55,6 +55,7 @@ def leaky(x, negative_slope):
     assert words.findings(source) == []
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_clean_folders_exist_and_are_clean() -> None:
     assert all((words.ROOT / folder).is_dir() for folder in words.CLEAN)
     assert words.check(words.CLEAN) == []

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -51,6 +51,7 @@ def chosen(
     step: Step | None,
     smoke: bool = False,
     marked: Mapping[str, int] = MappingProxyType({}),
+    whole: Collection[str] = (),
 ) -> list[bool]:
     """Which cases run, given the test function and the kind of each in order of collection.
 
@@ -58,6 +59,7 @@ def chosen(
       smoke: one case of each test function, whatever its size and the kinds.
       marked: test functions whose cases rotate however few they are, with the number of steps in
         which they are all visited.
+      whole: marked test functions of which also the first case of each kind rotates.
     """
     if step is None and not smoke:
         return [True] * len(cases)
@@ -69,7 +71,9 @@ def chosen(
         position = seen[group] = seen.get(group, -1) + 1
         if smoke or step is None:
             runs.append(position == 0)
-        elif position == 0 or (sizes[function] < LARGE and function not in marked):
+        elif function not in whole and (
+            position == 0 or (sizes[function] < LARGE and function not in marked)
+        ):
             runs.append(True)
         else:
             # Small groups start at different steps, so that all steps take about as long.
@@ -86,6 +90,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="STEP",
         help="cases of large tests that run: 'commit' (the step of the checked-out commit), "
         "a number, NUMBER/PERIOD, 'smoke' (one of each test function), or 'all'",
+    )
+    parser.addoption(
+        "--one-kind",
+        action="store_true",
+        help="the cases of each test function are one kind: a smaller share, for a run beside "
+        "another that tests every kind",
     )
 
 
@@ -115,13 +125,18 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     text = config.option.rotation
     smoke = text == "smoke"
-    marked = {
-        item.nodeid.partition("[")[0]: mark.kwargs.get("every", PERIOD)
+    marks = {
+        item.nodeid.partition("[")[0]: mark
         for item in items
         if (mark := item.get_closest_marker("rotate"))
     }
+    marked = {name: mark.kwargs.get("every", PERIOD) for name, mark in marks.items()}
+    whole = {name for name, mark in marks.items() if mark.kwargs.get("whole")}
     step = None if smoke else Step.parse(text)
-    runs = chosen([group_of(i) for i in items], step, smoke, marked)
+    groups = [group_of(i) for i in items]
+    if config.option.one_kind:
+        groups = [(function, "") for function, _ in groups]
+    runs = chosen(groups, step, smoke, marked, whole)
     if not all(runs):
         config.hook.pytest_deselected(items=[i for i, run in zip(items, runs) if not run])
         items[:] = [i for i, run in zip(items, runs) if run]
@@ -132,7 +147,8 @@ def group_of(item: pytest.Item) -> tuple[str, str]:
 
     ``@pytest.mark.rotate("prim", "check")`` names the parameters that make the kind, and
     ``@pytest.mark.rotate()`` makes all cases of a function one kind. With ``every=4`` four
-    consecutive steps visit all cases.
+    consecutive steps visit all cases. ``whole=True`` is for tests that take long: their first case
+    rotates too, and so does a test without parameters.
     """
     spec = getattr(item, "callspec", None)
     if spec is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tomllib
 from collections.abc import Iterable
@@ -72,6 +74,32 @@ class Wheel:
         """Path of the built wheel."""
         platform = re.sub("[-.]", "_", sysconfig.get_platform()) if self.native else "any"
         return DIST / f"{self.package}-{self.version}-py3-none-{platform}.whl"
+
+
+# Files in a wheel's folder that are no sources.
+OUTPUTS: Final = {"build", "dist", "__pycache__", ".hypothesis", ".pytest_cache"}
+
+
+def digest_of_sources(wheel: Wheel) -> str:
+    """A digest of all that a built wheel follows from.
+
+    The files of its folder, the commit, which the core's wheel names, and for a compiled library
+    the variables of the environment that choose the compiler.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(wheel.folder.rglob("*")):
+        inner = path.relative_to(wheel.folder)
+        if OUTPUTS.isdisjoint(inner.parts) and path.suffix != ".so" and path.is_file():
+            content = path.read_bytes()
+            digest.update(f"{inner.as_posix()} {len(content)} ".encode() + content)
+    commit = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, check=False
+    )
+    digest.update(commit.stdout)
+    if wheel.native:
+        names = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CMAKE_ARGS", "SKBUILD_CMAKE_ARGS")
+        digest.update(repr([sys.version, *map(os.environ.get, names)]).encode())
+    return digest.hexdigest()
 
 
 @cache

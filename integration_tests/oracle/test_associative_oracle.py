@@ -22,11 +22,13 @@ def both(build, **kwargs):
     )
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 8, 13])
 def test_lengths(n):
     check(*both(lambda m: m.mul), values((n,), F), text=False, batch=n in (2, 5))
 
 
+@pytest.mark.rotate(every=5, whole=True)
 def test_axes_and_direction():
     x = values((3, 5), F)
     for axis in (0, 1, -1):
@@ -53,6 +55,7 @@ def test_pytrees_and_noncommutative_functions():
     check(*both(matmul), values((5, 2, 2), F), batch=False, text=False, rtol=1e-4)
 
 
+@pytest.mark.rotate(every=5, whole=True)
 def test_dtypes():
     for dtype in (ml_dtypes.bfloat16, np.int8, np.uint8, np.complex64):
         check(*both(lambda m: m.add), values((6,), dtype), batch=False, text=False)

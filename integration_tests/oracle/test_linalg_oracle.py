@@ -174,6 +174,7 @@ def test_updates_and_products():
     same(ours.lu_pivots_to_permutation(pivots, 4), theirs.lu_pivots_to_permutation(pivots, 4))
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize(
     "options",
     [{}, {"eps": 1e-3}, {"eps": 0.5}, {"max_iterations": 3}, {"max_iterations": 0},

@@ -234,7 +234,7 @@ ENDS = [("triang", (0.0,)), ("triang", (1.0,))]
 DERIVED = [c for c in CONTINUOUS if c[0] != "uniform" and INF not in c[1] and c not in ENDS]
 
 
-@pytest.mark.rotate()
+@pytest.mark.rotate(every=10, whole=True)
 @pytest.mark.parametrize(("name", "shapes"), DERIVED, ids=_numbered(DERIVED))
 def test_derivatives(name: str, shapes: tuple[float, ...]) -> None:
     """Derivatives of the CDF and the quantile function agree with the density and each other."""
@@ -265,7 +265,7 @@ SUMS: list[tuple[Any, tuple[float, ...]]] = [
 ]
 
 
-@pytest.mark.rotate(every=5)
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("case", range(len(SUMS)))
 def test_derivatives_of_sums(case: int) -> None:
     fun, args = SUMS[case]

@@ -114,6 +114,7 @@ def test_smoothing() -> None:
     compare("savgol_filter", (x.T, 7, 2), {"axis": 0})
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_derivatives() -> None:
     x, b, a = RNG.normal(size=50), np.array([0.3, 0.2]), np.array([1.0, -0.5, 0.2])
     zi = np.array([0.1, -0.3])

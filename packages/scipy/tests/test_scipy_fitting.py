@@ -31,6 +31,7 @@ SINGLE = ("norm", "pareto", "uniform", "logistic", "weibull_min")
 CASES = [(n, np.float64) for n in SHAPES] + [(n, np.float32) for n in SINGLE]
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize(
     ("name", "dtype"), CASES, ids=[f"{n}-{np.dtype(d).name}" for n, d in CASES]
 )
@@ -78,6 +79,7 @@ def test_counts(name: str) -> None:
         assert other.logpmf(x, *map(float, moved.values())).sum() < total
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_fixed_parameters() -> None:
     x = _data("gamma")
     cases = [
@@ -109,6 +111,7 @@ def test_derivatives_and_maps(name: str) -> None:
         np.testing.assert_allclose(slope, (fits[0] - fits[1]) / (2 * h), 1e-5, 1e-7)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_data_outside_of_the_support() -> None:
     assert not bool(stats.fit(stats.expon, np.float32([1, -0.5, 2])).success)
     assert not bool(stats.fit(stats.gamma, np.float32([1, -0.5, 2])).success)

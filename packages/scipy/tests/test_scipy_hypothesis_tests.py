@@ -71,6 +71,7 @@ def _with_cdf(module: Any, args: tuple[Any, ...]) -> list[Any]:
     return [module.norm.cdf if isinstance(a, str) and a in names else a for a in args]
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize(("case", "alternative"), QUESTIONS, ids=["-".join(q) for q in QUESTIONS])
 def test_values(case: str, alternative: str) -> None:
     name, args, options = CASES[case]
@@ -88,6 +89,7 @@ def test_values(case: str, alternative: str) -> None:
             np.testing.assert_allclose(getattr(actual, field), getattr(expected, field), 1e-12)
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("case", SINGLE)
 def test_single_precision(case: str) -> None:
     name, args, options = CASES[case]
@@ -126,6 +128,7 @@ SLOPES = {
 }
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("name", SLOPES)
 def test_derivatives(name: str) -> None:
     """Both modes agree with differences of SciPy's results."""
@@ -161,6 +164,7 @@ def test_frequencies() -> None:
         assert np.isfinite(free.pvalue).all()
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_distances_of_few_and_of_many() -> None:
     distances = np.array([0.01, 0.06, 0.2, 0.45, 0.5, 0.7, 0.99])
     with enable_x64(True):
@@ -171,6 +175,7 @@ def test_distances_of_few_and_of_many() -> None:
         np.testing.assert_allclose(large, theirs.kstwo.sf([0.008], 20_000), 1e-5)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_degenerate_samples() -> None:
     constant = np.ones(5, np.float32)
     line = np.arange(5, dtype=np.float32)

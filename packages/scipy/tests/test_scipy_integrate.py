@@ -88,6 +88,7 @@ def test_stiff_problems() -> None:
         np.testing.assert_allclose(out.y, expected, 2e-5, 1e-10)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_own_times_dense_output_and_events() -> None:
     def height(t, y):
         return y[0]
@@ -203,6 +204,7 @@ def np_like(x):
     return np if isinstance(x, (float, np.floating)) else pnp
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_quad_rules_derivatives_and_batches() -> None:
     from primax_scipy.integrate import _quadrature as q
 

@@ -140,6 +140,7 @@ def test_interpolants_are_pytrees() -> None:
         assert_close(mapped[1], -np.asarray(mapped[0]), atol=1e-5)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_derivatives() -> None:
     x, y, p = KNOTS[4], VALUES[4][:, 0], np.array([0.9, 1.3])
     loose = {"atol": 1e-4, "value_rtol": 1e-11}

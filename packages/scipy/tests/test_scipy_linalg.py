@@ -147,6 +147,7 @@ def test_matrix_functions(a) -> None:
     assert np.isnan(np.asarray(linalg.expm(1e9 * a, max_squarings=2))).all()
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_derivatives() -> None:
     with enable_x64(True):
         a = A[0].astype(np.float64) + 4 * np.eye(4)

@@ -84,6 +84,7 @@ def test_banded_definite_systems(u, complex_) -> None:
         assert_close(batch[0], 2 * batch[1], rtol=1e-10)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_derivatives_of_banded_definite_systems() -> None:
     ab, b = definite(2, 5, False), RNG.normal(size=5)
     limits = {"order": 2, "rtol": 1e-4, "step": None, "value_rtol": 1e-10}

@@ -148,6 +148,7 @@ def test_more_binary_morphology() -> None:
     assert (np.asarray(ndimage.iterate_structure(structure, 3)) == expected).all()
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_derivatives() -> None:
     x, points = X[:5, :6], RNG.uniform(0.2, 3.8, size=(2, 7))
     for order in (1, 3):

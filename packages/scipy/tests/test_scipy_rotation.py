@@ -75,6 +75,7 @@ def test_interpolation() -> None:
         assert slerp(np.float64(0.5)).single
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_transformations() -> None:
     with enable_x64(True):
         for v in (np.zeros(3), np.array([0.3, -0.2, 1.1])):

@@ -151,6 +151,7 @@ PEAKS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("number", range(len(PEAKS)))
 def test_peaks(number: int) -> None:
     params = PEAKS[number]

@@ -213,6 +213,7 @@ def test_least_squares_against_scipy(name: str, shape: tuple[int, int], damp: fl
     close(as_sparse, getattr(linalg, name)(a, b, damp, **options).x, 1e-8)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_derivatives_of_least_squares(shape: tuple[int, int]) -> None:
     a, b = RNG.normal(size=shape) + 2 * np.eye(*shape), RNG.normal(size=shape[0])
@@ -255,6 +256,7 @@ def test_eigsh(which: str) -> None:
     close(np.asarray(v).T @ np.asarray(v), np.eye(4), 0, 1e-9)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_options_of_eigsh() -> None:
     expected = scipy.linalg.eigh(H, METRIC)[0]
     w, v = linalg.eigsh(H, 3, METRIC, Minv=np.linalg.inv(METRIC))
@@ -296,6 +298,7 @@ def test_errors_of_eigsh_and_svds() -> None:
             call()
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("kind", ["real", "complex"])
 def test_derivatives_of_eigenvalues(kind: str) -> None:
     mat = rotated(np.arange(12.0) ** 1.5, kind == "complex")
@@ -323,6 +326,7 @@ def test_second_derivative_of_an_eigenvalue() -> None:
     close(px.grad(px.grad(largest))(0.0), second, 1e-6)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("shape", [(15, 25), (25, 15)])
 def test_svds(shape: tuple[int, int]) -> None:
     for a in (RNG.normal(size=shape), RNG.normal(size=shape) + 1j * RNG.normal(size=shape)):
@@ -335,6 +339,7 @@ def test_svds(shape: tuple[int, int]) -> None:
     close(smallest, every[1][-2:][::-1], 1e-6)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_derivatives_of_singular_values() -> None:
     def part(a: Any) -> Any:
         u, s, vh = linalg.svds(a, 2, ncv=9)

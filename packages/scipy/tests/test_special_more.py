@@ -68,7 +68,7 @@ def test_settings_of_more(case: Case) -> None:
 SMOOTH = [(n, c) for n, c in zip(NAMES, CASES) if c.differentiated()]
 
 
-@pytest.mark.rotate()
+@pytest.mark.rotate(every=20, whole=True)
 @pytest.mark.parametrize("case", [c for _, c in SMOOTH], ids=[n for n, _ in SMOOTH])
 def test_derivatives_of_more(case: Case) -> None:
     if any(a.high - a.low < 1e-2 for a in case.operands()):

@@ -385,6 +385,7 @@ def test_missing_derivatives():
         px.grad(px.grad(lambda a: incomplete_beta.betainc(a, x, x / 4)))(x)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_narrow_floats(dtype):
     x = np.array([0.5, 1.5, 3.0], np.float32)

@@ -80,6 +80,7 @@ def counts(monkeypatch):
     px.config.update("enable_compilation_cache", kept_on_disk)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("name", EAGER)
 def test_eager_transformations_lower_nothing(name, counts):
     EAGER[name]()

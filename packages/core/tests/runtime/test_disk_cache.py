@@ -252,6 +252,7 @@ def _damaged_at(data: bytes) -> dict[str, bytes]:
     }  # fmt: skip
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_damaged_files_are_not_loaded(tmp_path):
     good = process(tmp_path)
     path = kept(tmp_path)[0]

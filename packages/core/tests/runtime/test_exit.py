@@ -128,6 +128,7 @@ def end_of(code: str) -> str:
     return " ".join(done.stdout.split())
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("work", WORK)
 def test_no_output_at_exit(work):
     assert end_of(WORK[work]) == ""
