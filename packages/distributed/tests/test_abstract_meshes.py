@@ -57,6 +57,45 @@ def test_abstract_meshes_beside_devices():
         pc.jit(lax.sin, in_shardings=other)(x)
 
 
+X = np.arange(16, dtype=np.float32)
+
+
+def reversed_mesh(mesh):
+    return pd.Mesh(mesh.devices[::-1], mesh.axis_names, axis_types=mesh.axis_types)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_functions_take_the_devices_of_the_mesh_in_effect(kind):
+    mesh = make_mesh((8,), ("x",), axis_types=(kind,))
+    rows = NamedSharding(mesh.abstract_mesh, P("x"))
+    result = pc.jit(lambda x: lax.mul(x, 2.0), out_shardings=rows)
+    argument = pc.jit(lambda x: lax.mul(x, 2.0), in_shardings=rows)
+    both = pc.jit(lambda xs: [lax.mul(xs[0], 2.0), xs[1]], out_shardings=[rows, None])
+    for current in (mesh, reversed_mesh(mesh), mesh):
+        expected = NamedSharding(current, P("x"))
+        with pd.set_mesh(current):
+            assert result(X).sharding == expected
+            np.testing.assert_array_equal(result(X), 2 * X)
+            np.testing.assert_array_equal(argument(X), 2 * X)
+            assert both([X, X])[0].sharding == expected
+            assert result.lower(X).compile()(X).sharding == expected
+            assert pc.jit(lambda: lax.full((8,), 1.0), out_shardings=rows)().sharding == expected
+
+
+def test_functions_take_the_devices_of_their_arguments():
+    mesh = make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    rows = NamedSharding(mesh.abstract_mesh, P("x"))
+    result = pc.jit(lambda x, y: lax.mul(x, y), out_shardings=rows)
+    for current in (mesh, reversed_mesh(mesh)):
+        x = pc.device_put(X, NamedSharding(current, P()))
+        assert result(X, x).sharding == NamedSharding(current, P("x"))
+    for other in (make_mesh((2,), ("x",)), make_mesh((8,), ("y",))):
+        with pd.set_mesh(other), pytest.raises(ValueError, match=r"in `with set_mesh\(mesh\):`"):
+            result(X, X)
+    with pytest.raises(ValueError, match="has no devices: its mesh is abstract"):
+        pc.device_put(X, rows)
+
+
 def test_constraints_over_another_number_of_devices():
     mesh = make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
     four = NamedSharding(AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,)), P("x"))

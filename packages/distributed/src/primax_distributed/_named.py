@@ -103,22 +103,23 @@ class NamedSharding(Sharding):
         return mesh._flat_devices_tuple
 
     def _without_devices(self) -> ValueError:
-        return ValueError(f"{self} has no devices: its mesh is abstract. Use one over a Mesh")
+        return ValueError(
+            f"{self} has no devices: its mesh is abstract. Use one over a Mesh; jit also takes it "
+            "in `with set_mesh(mesh):`"
+        )
 
     @property
     def _is_abstract(self) -> bool:
         return isinstance(self.mesh, AbstractMesh)
 
-    def _over_devices_of(self, array: Sharding) -> Sharding:
-        of_array = array.mesh if isinstance(array, NamedSharding) else None
-        for mesh in (of_array, current_mesh.value):
+    def _over_devices_of(self, shardings: Sequence[Sharding]) -> Sharding:
+        if not self._is_abstract:
+            return self
+        meshes = [s.mesh for s in shardings if isinstance(s, NamedSharding)]
+        for mesh in (*meshes, current_mesh.value):
             if isinstance(mesh, Mesh) and mesh.shape_tuple == self.mesh.shape_tuple:
                 return self.update(mesh=mesh)
-        raise ValueError(
-            f"with_sharding_constraint of a concrete array: {self} has no devices, because its "
-            f"mesh is abstract, and neither the array, with {array}, nor set_mesh gives a mesh of "
-            "these axes. Use a sharding over a Mesh, or call it in `with set_mesh(mesh):`"
-        )
+        return self
 
     @property
     def _device_assignment(self) -> tuple[Device, ...]:

@@ -17,7 +17,7 @@ from .._runtime.array import ArrayImpl, default_sharding, spec_of
 from .._runtime.devices import platform_of
 from .._runtime.dispatch import device_of
 from .._trace.axes import axis_env
-from .jit import JitFunction, formats_of, jit, placement
+from .jit import JitFunction, formats_of, jit, options_on_devices, placement
 from .retraces import Change, changes
 
 _flatten = pytree.tree_flatten
@@ -131,7 +131,7 @@ def compile_call(
     ]
     known = list(cache.traced)
     traced = cache.trace(bound, static_key, in_tree, avals)
-    jaxpr, options = traced.jaxpr, jitted._options
+    jaxpr, options = traced.jaxpr, options_on_devices(jitted._options, specs)
     exe = cache.executable(jaxpr, specs, in_tree, traced.out_tree)
     sharding = placement(options, jaxpr, specs) or device_of(specs, devices_of(jaxpr), cache.name)
     platform = platform_of(sharding._devices[0])

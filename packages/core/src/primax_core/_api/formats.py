@@ -145,6 +145,24 @@ def sharding_of(x: Any) -> Sharding | None:
     return x.sharding if type(x) is ShapeDtypeStruct else None
 
 
+def on_devices(tree: Any, specs: Sequence[Spec | ArgumentSpec]) -> Any:
+    """A tree of shardings and formats, in which abstract shardings have devices.
+
+    These are the devices of the first committed argument over a mesh of the same axes, or of the
+    mesh in effect. Without any, for a lowering that needs no devices, a sharding remains abstract.
+    """
+
+    def resolve(requested: Any) -> Any:
+        of_format = isinstance(requested, Format)
+        sharding = requested.sharding if of_format else requested
+        if not isinstance(sharding, Sharding) or not sharding._is_abstract:
+            return requested
+        concrete = sharding._over_devices_of([s.sharding for s in specs if s.committed])
+        return Format(requested.layout, concrete) if of_format else concrete
+
+    return pytree.tree_map(resolve, tree, is_leaf=lambda x: x is None)
+
+
 def over_devices(requested: Any) -> Sharding | None:
     """The requested sharding if it is one over several devices."""
     sharding = as_sharding(requested.sharding if isinstance(requested, Format) else requested)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -26,6 +27,7 @@ from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import (
     RequestedFormats,
     layout_of,
+    on_devices,
     over_devices,
     requested_formats,
     sharding_of,
@@ -336,6 +338,7 @@ def _donated(o: _Options, in_tree) -> tuple[int, ...]:
 
 def _compile(name: str, o: _Options, jaxpr: Jaxpr, specs, in_tree, out_tree) -> Executable:
     formats: dict[str, Any] = {}
+    o = options_on_devices(o, specs)
     requested = None if in_tree is None else formats_of(o, jaxpr, in_tree, out_tree)
     if requested is not None:
         requested.check_shardings(specs, jaxpr.debug_info.arg_names or ())
@@ -351,6 +354,20 @@ def _compile(name: str, o: _Options, jaxpr: Jaxpr, specs, in_tree, out_tree) -> 
         jaxpr, specs, name=name, donated=donated, keep_unused=o.keep_unused,
         compiler_options=o.compiler_options, sharding=placement(o, jaxpr, specs), **formats,
     )  # fmt: skip
+
+
+def options_on_devices(o: _Options, specs: Sequence[Spec]) -> _Options:
+    """The options, with shardings over the devices of the arguments or of the mesh in effect.
+
+    Only shardings over abstract meshes change; most functions have none.
+    """
+    requested = (*shardings_in(o.in_shardings), *shardings_in(o.out_shardings))
+    if not any(s._is_abstract for s in requested):
+        return o
+    o = copy(o)
+    o.in_shardings = on_devices(o.in_shardings, specs)
+    o.out_shardings = on_devices(o.out_shardings, specs)
+    return o
 
 
 def formats_of(o: _Options, jaxpr: Jaxpr, in_tree: Any, out_tree: Any) -> RequestedFormats | None:
@@ -399,6 +416,7 @@ def _warn_unusable(jaxpr: Jaxpr, donated: tuple[int, ...]) -> None:
 
 
 def _lowering_arguments(o: _Options, cache: JitCache, traced: TracedCall, in_tree, specs=()):
+    o = options_on_devices(o, specs)
     requested = formats_of(o, traced.jaxpr, in_tree, traced.out_tree)
     donated = cache.donated(in_tree)
     chosen = placement(o, traced.jaxpr, specs)

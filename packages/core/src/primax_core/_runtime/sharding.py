@@ -92,11 +92,14 @@ class Sharding(ABC):
             return self.num_devices == other.num_devices
         return self._devices == other._devices
 
-    def _over_devices_of(self, array: Sharding) -> Sharding:
-        """If this is abstract, the sharding for a concrete array with a sharding.
+    def _over_devices_of(self, shardings: Sequence[Sharding]) -> Sharding:
+        """If this is abstract, the sharding over the devices of arrays or of the context.
 
-        Raises:
-          ValueError: if neither the array nor the context gives the devices.
+        Args:
+          shardings: those of the arrays, of which the first over a mesh of the same axes counts.
+
+        Returns:
+          This sharding if there are none.
         """
         return self
 

@@ -93,7 +93,15 @@ def _devices(eqn):
 @sharding_constraint_p.rule(impl)
 def _impl(x, *, sharding, unconstrained_dims):
     if sharding._is_abstract:
-        sharding = sharding._over_devices_of(getattr(x, "sharding", default_sharding()))
+        own = getattr(x, "sharding", default_sharding())
+        abstract, sharding = sharding, sharding._over_devices_of([own])
+        if sharding is abstract:
+            raise ValueError(
+                f"with_sharding_constraint of a concrete array: {abstract} has no devices, because "
+                f"its mesh is abstract, and neither the array, with {own}, nor set_mesh gives a "
+                "mesh of these axes. Use a sharding over a Mesh, or call it in "
+                "`with set_mesh(mesh):`"
+            )
     return moved(x, sharding, ArrayCopySemantics.REUSE_INPUT)
 
 
