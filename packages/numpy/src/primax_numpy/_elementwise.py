@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from primax_core import lax
-from primax_core.extend import Array, any_number, library_function, promoted
+from primax_core.extend import Array, FastPath, any_number, library_function, promoted
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 
@@ -135,6 +135,7 @@ def _select(condition, x, y):
 
 
 _select.__name__ = "where"
+_where: Final = FastPath(_select)
 
 
 def where(
@@ -172,7 +173,8 @@ def where(
         raise ValueError(
             "size and fill_value arguments cannot be used in three-term where function."
         )
-    return _select(condition, x, y)
+    out = _where.lookup(None, condition, x, y)
+    return _where.call(None, (condition, x, y)) if out is None else out
 
 
 @library_function
@@ -199,7 +201,6 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     Raises:
       ValueError: if there are no conditions, or another number of choices.
 
-    >>> import numpy as np
     >>> import numpy as np
     >>> x = np.arange(4)
     >>> select([x < 1, x > 2], [x - 10, x * 10], default=7).tolist()

@@ -74,13 +74,20 @@ class FastPath:
         entries = self._entries
         try:
             try:
-                # One and two arrays without comprehensions, which cost 5 % of a call.
+                # Up to three arrays without comprehensions, which cost 5 % of a call.
                 if len(arrays) == 1:
                     (x,) = arrays
                     entry, buffers = entries[state.key, key, x._spec], [x._buf]
                 elif len(arrays) == 2:
                     x, y = arrays
                     entry, buffers = entries[state.key, key, x._spec, y._spec], [x._buf, y._buf]
+                elif len(arrays) == 3:
+                    x, y, z = arrays
+                    if type(y) is not ArrayImpl or type(z) is not ArrayImpl:
+                        y, z = as_operand(y), as_operand(z)  # an exception takes longer
+                        arrays = (x, y, z)
+                    entry = entries[state.key, key, x._spec, y._spec, z._spec]
+                    buffers = [x._buf, y._buf, z._buf]
                 else:
                     entry = entries[state.key, key, *[x._spec for x in arrays]]
                     buffers = [x._buf for x in arrays]
