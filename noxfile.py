@@ -73,6 +73,9 @@ OF_COPIES = ("test_coexistence.py", "test_vendored_copies.py")
 OPTIMISED = "optimised"
 TEST_ENV = {**test_environment.variables(), "PYTHONPATH": None}
 
+# Many tests start processes, each of which would compile all modules that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 _built: set[Path] = set()
 
 

@@ -85,6 +85,7 @@ ARITY = {
 }  # fmt: skip
 
 
+@pytest.mark.rotate(every=10, whole=True)
 @pytest.mark.parametrize("name", ARITY)
 def test_types(name: str) -> None:
     """Both give the same dtype and weak type for operands of all dtypes, or both raise."""

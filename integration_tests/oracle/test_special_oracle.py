@@ -65,6 +65,7 @@ def both_lists(name):
     return (POSITIVE + 1, OTHER) if name == "zeta" else (POSITIVE, OTHER)
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_values(name):
     """Agreement to 9 digits in float64, for arguments at which the reference is accurate."""
@@ -83,6 +84,7 @@ def test_binary_values(name):
         same(getattr(ours, name)(*args), getattr(theirs, name)(*args), name, rtol=2e-4)
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("name", ["igamma", "igammac"])
 def test_incomplete_gamma_derivatives(name):
     """Derivatives with respect to ``a``, ``x``, both, and of second order except ``a`` twice."""
@@ -107,6 +109,7 @@ def total(x):
     return px.lax.reduce_sum(x, (0,))
 
 
+@pytest.mark.rotate(every=5, whole=True)
 def test_derivative_of_gamma_samples_is_differentiable():
     a, x = POSITIVE, OTHER
     with in_double():
@@ -126,6 +129,7 @@ def test_derivatives_with_respect_to_the_second_operand(name):
             np.testing.assert_allclose(derivative, -a * np.asarray(g(a + 1, x)), rtol=1e-9)
 
 
+@pytest.mark.rotate(every=5, whole=True)
 def test_betainc():
     a, b = np.array([0.5, 2.0, 7.0, 30.0]), np.array([1.5, 0.7, 9.0, 20.0])
     x = np.array([0.2, 0.9, 0.4, 0.6])

@@ -57,6 +57,7 @@ def test_processes_sort_after_a_fork():
     assert text == "0 True"
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize(
     "options", [["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
                 ["-fsanitize=thread", "-DONLY_THREADS"]], ids=["address", "thread"],

@@ -60,6 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_no_mutation_crashes_the_process(folder: Path, batch: int) -> None:
     (folder / "at").write_bytes(b" " * 12)
