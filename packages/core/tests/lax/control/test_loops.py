@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -435,3 +438,35 @@ def test_nested_batches_of_loops_that_end_at_different_steps():
     assert np.array_equal(px.jvp(twice, (x,), (np.ones_like(x),))[1], expected / x)
     sums = expected - x
     assert np.array_equal(px.vmap(px.vmap(counted))(x), np.stack([sums, sums], -1))
+
+
+@pytest.mark.parametrize("stop", [3, np.int32(3)], ids=["static", "dynamic"])
+def test_eager_calls_trace_a_body_once(stop):
+    traced = []
+
+    def body(i, x):
+        traced.append(i)
+        return lax.add(x, 2.0)
+
+    bound = lax.convert_element_type(stop, "int32") if isinstance(stop, np.int32) else stop
+    for _ in range(3):
+        assert float(lax.fori_loop(0, bound, body, 1.0)) == 7.0
+    assert len(traced) == 1
+    assert float(lax.fori_loop(1, bound, body, 1.0)) == 5.0
+    assert len(traced) == 1
+    assert lax.fori_loop(0, bound, body, np.ones(2, np.float32)).shape == (2,)
+    assert len(traced) == 2
+
+
+def test_a_body_that_was_traced_is_freed():
+    class Body:
+        def __call__(self, i, x):
+            return lax.add(x, 1.0)
+
+    body = Body()
+    assert float(lax.fori_loop(0, 2, body, 1.0)) == 3.0
+    released = weakref.ref(body)
+    del body
+    px.clear_caches()
+    gc.collect()
+    assert released() is None

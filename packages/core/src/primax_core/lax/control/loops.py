@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..._base import pytree
+from ..._base import caches, pytree
 from ..._base.config import state
+from ..._base.pytree import PyTree
 from ..._base.source import api_boundary, name_of
-from ..._ir.symbolic_dims import as_steps, max_dim
+from ..._ir.symbolic_dims import Dimension, as_steps, max_dim
 from ..._trace.core import Tracer, typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import Axis, batch_with_aux, move_axis
 from ..arithmetic import add
 from ..comparison import lt
@@ -25,11 +27,14 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 _T = TypeVar("_T")
 
+# For each function, the bodies of the loops that call it.
+_steps = caches.OfFunctions()
+
 
 @api_boundary
 def fori_loop(
-    lower: Any,
-    upper: Any,
+    lower: ArrayLike | Dimension,
+    upper: ArrayLike | Dimension,
     body_fun: Callable[[Any, _T], _T],
     init_val: _T,
     *,
@@ -78,15 +83,21 @@ def fori_loop(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
         )
 
-    def test(loop_carry):
-        i, stop, _ = loop_carry
-        return lt(i, stop)
+    body = _step_of(body_fun, _while_step)
+    return while_loop(_before_stop, body, (lower, upper, init_val))[2]
 
+
+def _before_stop(loop_carry: Any) -> Any:
+    i, stop, _ = loop_carry
+    return lt(i, stop)
+
+
+def _while_step(body_fun: Callable) -> Callable:
     def body(loop_carry):
         i, stop, val = loop_carry
         return add(i, scalar_of(i.dtype, 1)), stop, body_fun(i, val)
 
-    return while_loop(test, _named(body, body_fun), (lower, upper, init_val))[2]
+    return body
 
 
 def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
@@ -96,16 +107,28 @@ def _counted(start: int, stop: int, body_fun: Callable, init_val: Any, unroll: i
         for i in range(start, stop):
             val = body_fun(i, val)
         return val
+    length = max_dim(stop - start, 0)
+    step = _step_of(body_fun, _scan_step)
+    (_, out), _ = scan(step, (start, init_val), None, length=length, unroll=unroll)
+    return out
 
+
+def _scan_step(body_fun: Callable) -> Callable:
     def step(loop_carry, _):
         i, val = loop_carry
         return (add(i, 1), body_fun(i, val)), None
 
-    length = max_dim(stop - start, 0)
-    (_, out), _ = scan(
-        _named(step, body_fun), (start, init_val), None, length=length, unroll=unroll
-    )
-    return out
+    return step
+
+
+def _step_of(body_fun: Callable, make: Callable[[Callable], Callable]) -> Callable:
+    """The body of the loop that computes a ``fori_loop``.
+
+    It is the same object in each call, by which the loop finds its jaxpr again.
+    """
+    steps = _steps.of(body_fun)
+    step: Callable | None = steps.get(make)
+    return steps.setdefault(make, _named(make(body_fun), body_fun)) if step is None else step
 
 
 def _of_one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
@@ -130,7 +153,7 @@ def _named(step: Callable, fun: Callable) -> Callable:
 
 
 @api_boundary
-def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T:
+def map(f: Callable[[Any], _T], xs: PyTree, *, batch_size: int | None = None) -> _T:
     """Apply a function to each slice of arrays along the leading axis, one after the other.
 
     Args:
