@@ -365,6 +365,7 @@ def docs(session: nox.Session) -> None:
     """
     gallery = ["-r", "examples/requirements.txt"]
     install(session, *ALL, also=[*SITE, *gallery, "pytest>=9"])
+    session.run("python", "-m", "tools.differences_page", "--check", env=TEST_ENV)
     site, sources = BUILD / "site", BUILD / "site-sources"
     shutil.rmtree(sources, ignore_errors=True)
     shutil.copytree(ROOT / "docs", sources)

@@ -26,6 +26,7 @@ from . import (
     loops,
     micro,
     native_kernels,
+    page,
     process,
     report,
     several_devices,
@@ -81,15 +82,43 @@ def run_group(module: str, group: str, library: str, cache: Path) -> dict[str, A
 
 
 def main() -> None:
-    """Measure, print the table, and optionally write a JSON file."""
+    """Measure or read figures, and optionally write a JSON file and the page."""
     parser = argparse.ArgumentParser(prog="python -m integration_tests.benchmarks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="part of a group's or case's name")
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     parser.add_argument("--reference", default="jax", help="root module of the reference")
     parser.add_argument("--candidate", default="primax", help="root module of the candidate")
+    parser.add_argument("--write", action="store_true", help="put the groups on docs/benchmarks.md")
+    parser.add_argument("--from-json", type=Path, help="take the figures of an earlier run")
     options = parser.parse_args()
+    if options.from_json is None:
+        document = measure(options)
+    else:
+        document = json.loads(options.from_json.read_text("utf-8"))
+    if options.write:
+        write_page(document)
+
+
+def write_page(document: dict[str, Any]) -> None:
+    """Put the groups of a run on the page, except those of which it measured only some cases."""
+    measured = {row["name"] for row in document["rows"]}
+    complete, all_groups = [], groups("")
+    for (_, group), cases in all_groups.items():
+        missing = [case.name for case in cases if case.name not in measured]
+        if not missing:
+            complete.append(group)
+        elif len(missing) < len(cases):
+            print(f"{group} is not written: {', '.join(missing)} not measured", file=sys.stderr)
+    names = [group for _, group in all_groups]
+    text = page.PAGE.read_text("utf-8") if page.PAGE.exists() else ""
+    page.PAGE.write_text(page.update(text, document, complete, names), "utf-8")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure, print the table, and return the figures as a JSON document."""
     sides = ("reference", "candidate")
+    environment = report.environment()
     libraries = {side: getattr(options, side) for side in sides}
     selected = groups(options.only)
     figures: dict[str, dict[str, report.Figures]] = {side: defaultdict(list) for side in sides}
@@ -116,8 +145,11 @@ def main() -> None:
     ]
     names = [libraries[side] for side in sides]
     report.print_table(rows, *names, options.rounds)
+    document = report.document(rows, *names, options.rounds, environment)
     if options.json is not None:
-        report.write_json(options.json, rows, *names, options.rounds)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    return document
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import datetime
 import os
 import platform
 import statistics
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -104,20 +105,35 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def write_json(path: Path, rows: list[Row], reference: str, candidate: str, rounds: int) -> None:
-    """Write the rows and the environment of the measurement."""
-    measured_on = {
+def environment() -> dict[str, Any]:
+    """Date, versions and machine; the load is that before the measurement."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "versions": {name: _version(name) for name in ("jaxlib", "jax", "primax-core", "numpy")},
     }
-    document = {
+
+
+def _processor() -> str | None:
+    """Name of the processor, on Linux."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text("utf-8").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else None
+
+
+def document(
+    rows: list[Row], reference: str, candidate: str, rounds: int, measured_on: dict[str, Any]
+) -> dict[str, Any]:
+    """The rows and the environment of the measurement, for JSON."""
+    return {
         "reference": reference,
         "candidate": candidate,
         "rounds": rounds,
         "measured_on": measured_on,
         "rows": [asdict(row) for row in rows],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n")

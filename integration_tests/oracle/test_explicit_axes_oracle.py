@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 from explicit_programs import PROGRAMS, Side, result
+from oracle_differences import EXPLICIT_AXES_ACCEPTED, EXPLICIT_AXES_DIFFERENT
 
 import primax as px
 
@@ -19,63 +20,6 @@ pytestmark = [
 ]
 
 SIDES = SimpleNamespace(ours=Side(px), theirs=Side(jax), plain=Side(px, placed=False))
-
-ACCEPTED = {
-    "values that are replicated are neutral, as NumPy arrays are": (
-        "elementwise select_replicated_which",
-        "elementwise select_replicated_case",
-        "elementwise select_different",
-        "dot batch_replicated",
-        "concatenate mixed",
-        "concatenate replicated_first",
-        "concatenate mixed_free",
-        "concatenate different",
-        "cumulative sort_mixed",
-        "slice update",
-        "slice update_replicated",
-        "linalg triangular_one",
-        "vmap two_different",
-        "control while_carry",
-        "control cond_branches",
-        "control cond_zero",
-    ),
-    "the reference's own functions refuse the types of values in them": (
-        "unary lgamma",
-        "binary igamma",
-        "binary igamma partly",
-        "elementwise gamma_grad",
-        "cumulative max_grad",
-        "linalg cholesky",
-        "linalg qr",
-        "linalg inv",
-        "linalg triangular_grad",
-        "grad max replicated",
-        "grad max partly",
-        "grad min replicated",
-        "grad min partly",
-        "vmap scan",
-        "permute roll",
-        "index slice_divided",
-    ),
-    "the type of the result follows from Shardy's rule": (
-        "dot ragged",
-        "reshape A 2,4,4,4",
-        "reshape X 2,4,4,4",
-        "reshape Y 2,4,4,4",
-        "index embedding_plain",
-        "index embedding_divided",
-        "index take",
-        "index take_grad",
-        "grad embed",
-        "window conv_kernel",
-    ),
-}
-"""Programs that the reference refuses and that have types here, by the reason."""
-
-DIFFERENT = {
-    "create asarray_out": "the reference ignores out_sharding of asarray",
-}
-"""Programs whose types differ, with the reason."""
 
 LEAST_SHARE = 0.94
 """Of the programs that both sides agree on."""
@@ -92,14 +36,17 @@ def outcome(name: str) -> str:
     return f"accepted: {ours}" if refused(theirs) else f"{theirs} and here {ours}"
 
 
+@pytest.mark.rotate(every=4, whole=True)
 def test_types():
-    expected = {n: "accepted" for names in ACCEPTED.values() for n in names}
-    expected |= dict.fromkeys(DIFFERENT, "different")
+    expected = {n: "accepted" for names in EXPLICIT_AXES_ACCEPTED.values() for n in names}
+    expected |= dict.fromkeys(EXPLICIT_AXES_DIFFERENT, "different")
     outcomes = {name: outcome(name) for name in PROGRAMS}
     unexpected = {
         n: o
         for n, o in outcomes.items()
-        if o != "same" and not o.startswith(expected.get(n, "nothing")) and n not in DIFFERENT
+        if o != "same"
+        and not o.startswith(expected.get(n, "nothing"))
+        and n not in EXPLICIT_AXES_DIFFERENT
     }
     assert not unexpected
     counts = Counter(o == "same" for o in outcomes.values())

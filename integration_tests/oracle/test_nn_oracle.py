@@ -118,6 +118,7 @@ ONE_ARRAY = [*ACTIVATIONS, "log1mexp", "softmax", "log_softmax", "logsumexp", "l
              "standardize", "glu", "identity"]  # fmt: skip
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("name", ONE_ARRAY)
 def test_dtypes(name: str) -> None:
     """Both give the same dtype and weak type for operands of all dtypes, or both raise."""
@@ -152,6 +153,7 @@ def _compare_one(name: str, ours: Any, theirs: Any) -> None:
         np.testing.assert_allclose(a, b, limit, limit, err_msg=what)
 
 
+@pytest.mark.rotate(every=5, whole=True)
 @pytest.mark.parametrize("name", ["elu", "celu", "leaky_relu", "squareplus"])
 def test_dtypes_of_parameters(name: str) -> None:
     for x in (np.float32([1, -2]), ml_dtypes.bfloat16(1), np.int8([1, 2]), 1.5, 2):

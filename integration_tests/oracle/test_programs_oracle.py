@@ -19,6 +19,7 @@ import jax.numpy
 import jax.random
 import numpy as np
 import pytest
+from oracle_differences import WEAK_TYPES_OF_PROGRAMS
 
 import primax
 import primax.numpy
@@ -32,11 +33,6 @@ OURS = types.SimpleNamespace(
     jx=primax, np=primax.numpy, lax=primax.lax, random=primax.random,
     name=primax_core.ad_checkpoint.checkpoint_name,
 )  # fmt: skip
-
-# Programs with a result that is weakly typed in one library only; see test_nested_transformations.
-WEAKNESS_DIFFERS = {
-    "switch_of_many", "nested_custom_jvp", "custom_vjp_in_scan", "nested_scans", "empty_arrays",
-}  # fmt: skip
 
 PROGRAMS = []
 
@@ -655,7 +651,7 @@ def test_program(fun) -> None:
     ours, theirs = fun(OURS), fun(REFERENCE)
     assert str(jax.tree.structure(ours)) == str(jax.tree.structure(theirs))
     for o, t in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs)):
-        if fun.__name__ in WEAKNESS_DIFFERS:
+        if fun.__name__ in WEAK_TYPES_OF_PROGRAMS:
             o, t = np.asarray(o), np.asarray(t)
         rtol = None if str(t.dtype) in ("bfloat16", "float64", "complex128") else 1e-4
         agreement.same(o, t, fun.__name__, rtol if t.dtype.kind in "fc" else None)

@@ -165,3 +165,17 @@ def test_arrays_in_host_memory(spec, dtype):
     check(x, host, plain)
     assert {s.data.sharding.memory_kind for s in x.addressable_shards} == {"pinned_host"}
     check(device_put(x, named("y")), named("y"), plain)
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+@pytest.mark.parametrize("spec, rows", [(P(), P()), (P(None, "x"), P("x")), (P("x"), None)])
+def test_iteration(kind, spec, rows):
+    """Rows stay on the devices of the array, unless different devices have them."""
+    mesh = make_mesh((8,), ("x",), axis_types=(kind,))
+    values = np.arange(128, dtype=np.float32).reshape(8, 16)
+    x = pc.device_put(values, NamedSharding(mesh, spec))
+    for row, expected in zip(x, values, strict=True):
+        np.testing.assert_array_equal(row, expected)
+        assert row.committed is (rows is not None)
+        if rows is not None:
+            assert row.sharding.is_equivalent_to(NamedSharding(mesh, rows), 1)

@@ -204,6 +204,16 @@ def test_segments_have_a_number_for_each_slice() -> None:
             segment_sum(X, ids, 2)
 
 
+def test_segment_data_broadcast_to_the_numbers() -> None:
+    ids = np.array([0, 2, 2, 0])
+    one, row = np.float32(3), np.array([[1, 2]], "f")
+    np.testing.assert_array_equal(segment_sum(one, ids, 3), [6, 0, 6])
+    np.testing.assert_array_equal(segment_sum(row, ids, 3), [[2, 4], [0, 0], [2, 4]])
+    np.testing.assert_array_equal(segment_sum(row[0], ids.reshape(2, 2), 3), [3, 0, 3])
+    gradient = grad(lambda x: segment_sum(x, ids, 3) @ np.array([1, 2, 5], "f"))(one)
+    assert gradient == 12
+
+
 def test_eager_quantiles_at_known_levels_compute_positions_once(monkeypatch) -> None:
     x, levels = pnp.asarray(X), pnp.asarray(np.array([0.25, 0.75], "f"))
     calls = []

@@ -1,4 +1,4 @@
-"""Error classes of Primax. ``docs/errors.md`` has a section for each."""
+"""Error classes of Primax. ``docs/errors`` has a page for each."""
 
 from ._base.errors import (
     ConcretizationTypeError as ConcretizationTypeError,

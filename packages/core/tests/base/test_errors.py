@@ -1,4 +1,4 @@
-"""Texts of the errors, and the documentation section of each class."""
+"""Texts of the errors, and the documentation page of each class."""
 
 import pathlib
 import pickle
@@ -9,7 +9,7 @@ import pytest
 
 from primax_core import errors
 
-PAGE = "https://primax.readthedocs.io/en/latest/errors.html"
+PAGES = "https://primax.readthedocs.io/en/latest/errors/"
 ORIGIN = (
     "The error occurred while tracing the function f at file.py:3 for jit. This concrete value was "
     "not available in Python because it depends on the value of the argument x."
@@ -64,7 +64,7 @@ CASES = {
 @pytest.mark.parametrize("cls", CASES)
 def test_tracer_errors(cls):
     first, remedy = CASES[cls]
-    reference = f"See {PAGE}#{cls.__name__.lower()}"
+    reference = f"See {PAGES}{cls.__name__}.html"
     assert str(cls(Tracer())) == f"{first}\n{ORIGIN}\n{remedy}{reference}"
     assert str(cls(Tracer(""))) == f"{first}\n{remedy}{reference}"
     with pytest.raises(AttributeError):
@@ -96,7 +96,7 @@ def test_context_of_a_concretization_error():
 )  # fmt: skip
 def test_errors_with_a_message(name):
     error = getattr(errors, name)("What happened.")
-    assert str(error) == f"What happened.\nSee {PAGE}#{name.lower()}"
+    assert str(error) == f"What happened.\nSee {PAGES}{name}.html"
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again)) == (type(error), str(error))
 
@@ -141,10 +141,16 @@ def test_a_tracer_without_shape():
     assert text.startswith("Attempted boolean conversion of traced value of type Tok.")
 
 
-def test_every_class_has_a_section():
-    page = pathlib.Path(__file__).parents[4] / "docs" / "errors.md"
-    if not page.exists():
+def test_a_subclass_refers_to_the_page_of_its_base():
+    class OwnError(errors.KeyReuseError):
+        pass
+
+    assert str(OwnError("Used.")) == f"Used.\nSee {PAGES}KeyReuseError.html"
+
+
+def test_every_class_has_a_page():
+    folder = pathlib.Path(__file__).parents[4] / "docs" / "errors"
+    if not folder.exists():
         pytest.skip("the documentation is not beside these tests")
-    sections = {line[3:] for line in page.read_text().splitlines() if line.startswith("## ")}
     names = {name for name in dir(errors) if isinstance(getattr(errors, name), type)}
-    assert {*names, "TypePromotionError"} <= sections
+    assert {*names, "TypePromotionError"} <= {page.stem for page in folder.glob("*.md")}

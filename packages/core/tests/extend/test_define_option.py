@@ -68,3 +68,17 @@ def test_watchers_of_options_that_do_not_exist():
     with pytest.raises(TypeError, match="takes a function of a jaxpr, got 3"):
         watch_programs("test_scale", 3)
     assert float(px.jit(lambda x: lax.add(x, x))(1.5)) == 3.0
+
+
+def test_defining_an_option_keeps_traced_functions():
+    count = []
+    f = px.jit(lambda x: (count.append(1), lax.sin(x))[1])
+    f(1.0)
+    late = define_option("test_late", int, 1, "trace")
+    define_option("test_later", int, 1, "dispatch")
+    f(1.0)
+    assert count == [1]
+    with late(2):
+        f(1.0)
+    f(1.0)
+    assert count == [1, 1]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import primax_core as px
-from primax_core.lax.collectives import all_gather, pcast, psum_scatter_start
+from primax_core.lax.collective_gathers import all_gather, psum_scatter_start
+from primax_core.lax.named_axes import pcast
 from primax_core.lax.ragged_exchange import ragged_all_to_all
 
 F32 = np.float32

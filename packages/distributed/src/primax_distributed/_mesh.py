@@ -155,6 +155,12 @@ class Mesh(BaseMesh, ContextDecorator):
         ids = [(d.platform, d.id) for d in self._flat_devices_tuple]
         return _restored, (ids, self.axis_sizes, self.axis_names, self.axis_types)
 
+    def _repr_html_(self) -> str:
+        """The mesh in a notebook."""
+        from ._html import mesh_html  # loaded on first use
+
+        return mesh_html(self)
+
     def __repr__(self) -> str:
         types = "" if self.empty else f", axis_types={self.axis_types}"
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"

@@ -359,6 +359,12 @@ class NamedSharding(Sharding):
     def __deepcopy__(self, memo: Any) -> NamedSharding:
         return self
 
+    def _repr_html_(self) -> str:
+        """The sharding in a notebook."""
+        from ._html import sharding_html  # loaded on first use
+
+        return sharding_html(self)
+
     def __repr__(self) -> str:
         kind = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"

@@ -12,7 +12,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, ShardingLike
 
 from ._checks import check_arrays
 from ._functions import compiled, trim_none
@@ -49,7 +49,7 @@ def bincount(
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Number of occurrences of each integer ``0, 1, 2, ...`` in a vector.
 

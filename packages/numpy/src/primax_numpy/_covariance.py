@@ -218,9 +218,9 @@ def cov(
     y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
     """Covariance matrix of variables, each a row of observations.

@@ -22,7 +22,7 @@ from primax_core.extend import (
 )
 from primax_core.extend.dimensions import Dimension
 from primax_core.extend.elementwise import argument_type
-from primax_core.typing import DTypeLike
+from primax_core.typing import DTypeLike, PlacementLike, ShardingLike
 
 from ._checks import check_arrays, converted, converts_itself, dtype_argument
 from ._functions import compiled
@@ -35,7 +35,7 @@ _FLOATS: Final = frozenset((float,))
 
 def asarray(
     a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None,
-    device: Any = None, out_sharding: Any = None,
+    device: PlacementLike | None = None, out_sharding: ShardingLike | None = None,
 ) -> Array:  # fmt: skip
     """An array of the same values; an array is returned unchanged.
 
@@ -296,8 +296,8 @@ def array(
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """A new array of the values of an array, a number or nested sequences.
 
@@ -352,7 +352,9 @@ def copy(a: Any, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(
+    x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: PlacementLike | None = None
+) -> Array:
     """The elements converted to another dtype; the array itself if it already has the dtype.
 
     Floats are converted to integers by truncation, clamped to the range of the dtype; NaN becomes

@@ -54,7 +54,11 @@ def _diff(a, prepend=None, append=None, *, n, axis):
 
 @one_call("n", "axis")
 def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
 ) -> Array:
     """Differences of adjacent elements along an axis, ``n`` times; inequality for booleans.
 
@@ -121,7 +125,9 @@ def _ediff1d(ary, to_end=None, to_begin=None):
 
 
 @one_call()
-def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """Differences of adjacent elements of the flattened array.
 
     Args:
@@ -239,7 +245,10 @@ def _gradient(f, *spacings, axes, edge_order, single):
 
 @one_call("axis")
 def gradient(
-    f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+    f: ArrayLike,
+    *varargs: Any,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
 ) -> Any:
     """Numerical derivatives of samples along axes, by second-order central differences.
 

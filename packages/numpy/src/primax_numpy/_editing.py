@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, cast, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import axes_of, check_arrays, one_axis
 from ._creation import asarray
@@ -22,7 +23,11 @@ from ._taking import rows_at
 
 
 def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+    arr: ArrayLike,
+    obj: slice | ArrayLike | Sequence[Any],
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
 ) -> Array:
     """An array without some rows along an axis.
 
@@ -100,7 +105,12 @@ def _delete(x, obj, *, axis):
     return rows_at(x, places, axis=axis)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(
+    arr: ArrayLike,
+    obj: slice | ArrayLike | Sequence[Any],
+    values: ArrayLike | Sequence[Any],
+    axis: int | None = None,
+) -> Array:
     """An array with rows inserted along an axis.
 
     Args:
@@ -165,7 +175,9 @@ def _insert(x, obj, values, *, axis):
     return rows_at(lax.concatenate([rows, x], axis), places, axis=axis)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(
+    filt: ArrayLike | Sequence[Any], trim: str = "fb", axis: int | Sequence[int] | None = None
+) -> Array:
     """An array without leading and trailing zeros. The values must be concrete.
 
     Args:

@@ -14,7 +14,7 @@ from primax_core.extend import Array, cast, dtypes
 from primax_core.extend.dimensions import typical_size
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import DTypeLike
+from primax_core.typing import DTypeLike, ShardingLike
 
 from ._checks import check_arrays, check_out
 from ._functions import compiled
@@ -30,10 +30,16 @@ class _Step(NamedTuple):
 
 
 def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
-    precision: lax.PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-    _dot_general: Callable[..., Any] = lax.dot_general, out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: bool | str | Sequence[Any] = "auto",
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Any] = lax.dot_general,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Sum of products over labelled axes: ``einsum("ij,jk->ik", a, b)`` is the matrix product.
 
     Args:
@@ -80,7 +86,9 @@ def einsum(
     )
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: bool | str | Sequence[Any] = "auto"
+) -> Any:
     """The contraction order of :func:`einsum`, and its description by opt_einsum.
 
     Args:

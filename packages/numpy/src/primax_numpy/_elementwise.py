@@ -28,7 +28,9 @@ def _clip(arr, low, high):
     return arr if high is None else minimum(arr, high)
 
 
-def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(
+    arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
     """Elements clamped to ``[min, max]``; where ``min > max`` the result is ``max``.
 
     Args:
@@ -187,7 +189,7 @@ def _first_of(conditions, choices, default):
 _first_of.__name__ = "select"
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """Elements of the choice that corresponds to the first true condition.
 
     Args:

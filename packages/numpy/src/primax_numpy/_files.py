@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import os
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
 
 import numpy as np
 
 from primax_core import dlpack
 from primax_core.extend import Array, dtypes
-from primax_core.typing import DTypeLike
+from primax_core.typing import ArrayLike, DTypeLike, PlacementLike
 
 from ._creation import asarray
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(
+    x: Any, /, *, device: PlacementLike | None = None, copy: bool | None = None
+) -> Array:
     """An array with the values of another library's array.
 
     Args:
@@ -55,7 +58,11 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def fromfile(
-    file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
+    file: str | os.PathLike[str] | IO[bytes],
+    dtype: DTypeLike = float,
+    count: int = -1,
+    sep: str = "",
+    offset: int = 0,
 ) -> Array:
     """An array of the numbers in a file. The file is read when the function is called (traced).
 
@@ -123,7 +130,7 @@ def _host_dtype(dtype: Any) -> Any:
     return own if isinstance(own, np.dtype) else np.dtype(dtype)
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: str | os.PathLike[str] | IO[bytes], *args: Any, **kwargs: Any) -> Any:
     """Load the array or the archive of several arrays that :func:`save` or :func:`savez` wrote.
 
     Args:
@@ -160,7 +167,11 @@ def _named(value: np.ndarray) -> np.ndarray:
     )
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+def save(
+    file: str | os.PathLike[str] | IO[bytes],
+    arr: ArrayLike | Sequence[Any],
+    allow_pickle: bool = True,
+) -> None:
     """Write an array to a file in NumPy's format ``.npy``.
 
     Args:
@@ -184,7 +195,9 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     np.save(file, value, allow_pickle=allow_pickle)
 
 
-def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+def savez(
+    file: str | os.PathLike[str] | IO[bytes], *args: Any, allow_pickle: bool = True, **kwds: Any
+) -> None:
     """Write several arrays to one file in NumPy's format ``.npz``.
 
     Args:

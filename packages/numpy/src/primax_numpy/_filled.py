@@ -8,10 +8,10 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.extend import Array, dtypes, is_operand
-from primax_core.extend.dimensions import index
+from primax_core.extend.dimensions import Dimension, index
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, PlacementLike, ShapeLike, ShardingLike
 
 from ._checks import check_arrays, converted, dtype_argument
 from ._creation import asarray, placed
@@ -37,8 +37,8 @@ def zeros(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of zeros, of the default float dtype unless ``dtype`` is specified.
 
@@ -70,8 +70,8 @@ def ones(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of ones, of the default float dtype unless ``dtype`` is specified.
 
@@ -103,8 +103,8 @@ def empty(
     shape: ShapeLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of unspecified values, for code that replaces all of them.
 
@@ -136,8 +136,8 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value, or of a value that broadcasts.
 
@@ -186,12 +186,12 @@ def _spread(value: Array, shape: tuple[int, ...]) -> Array:
 
 
 def zeros_like(
-    a: Any,
+    a: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros with the shape and dtype of another array.
 
@@ -219,12 +219,12 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any,
+    a: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Ones with the shape and dtype of another array.
 
@@ -250,11 +250,11 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any,
+    prototype: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: PlacementLike | None = None,
 ) -> Array:
     """An array of unspecified values with the shape and dtype of another.
 
@@ -280,13 +280,13 @@ def empty_like(
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
+    a: ArrayLike,
+    fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array filled with one value, with the shape and dtype of another.
 
@@ -336,8 +336,13 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
 
 
 def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None, *, device: Any = None
-) -> Array:  # fmt: skip
+    N: int | Dimension,
+    M: int | Dimension | None = None,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: PlacementLike | None = None,
+) -> Array:
     """Ones on a diagonal, zeros elsewhere.
 
     Args:
@@ -362,7 +367,7 @@ def eye(
     return placed(_eye(_diagonal(k), shape=_matrix_shape("eye", N, M), dtype=dtype_), device)
 
 
-def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
+def identity(n: int | Dimension, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix: ones on the main diagonal, zeros elsewhere.
 
     Args:
@@ -385,7 +390,9 @@ def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
+def tri(
+    N: int | Dimension, M: int | Dimension | None = None, k: int = 0, dtype: DTypeLike | None = None
+) -> Array:
     """Ones on and below a diagonal, zeros above it.
 
     Args:

@@ -127,7 +127,9 @@ def _rot90(m, *, k, axes):
     return lax.rev(lax.transpose(m, tuple(order)), (axes[1],))
 
 
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(
+    a: ArrayLike, shift: ArrayLike | Sequence[Any], axis: int | Sequence[int] | None = None
+) -> Array:
     """The elements shifted cyclically along axes.
 
     Args:

@@ -12,7 +12,7 @@ from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, is_operand
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, ShardingLike
 
 from ._checks import check_arrays
 from ._counting import counts_at
@@ -185,7 +185,10 @@ def _dtype_for(*arrays: Any) -> Any:
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+    a: ArrayLike,
+    bins: int | str | ArrayLike | Sequence[Any] = 10,
+    range: ArrayLike | Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The bin edges of :func:`histogram`.
 
@@ -218,11 +221,11 @@ def histogram_bin_edges(
 
 def histogram(
     a: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: int | str | ArrayLike | Sequence[Any] = 10,
+    range: ArrayLike | Sequence[Any] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> tuple[Array, Array]:
     """Number of elements in each bin.
 
@@ -301,9 +304,12 @@ def _histogramdd(sample, weights, edges, limits, *, bins, dtype, count_dtype, de
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
+    sample: ArrayLike | Sequence[Any],
+    bins: int | str | ArrayLike | Sequence[Any] = 10,
+    range: ArrayLike | Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[Array, list[Array]]:  # fmt: skip
+) -> tuple[Array, list[Array]]:
     """Number of points in each bin of a grid.
 
     Args:
@@ -371,9 +377,13 @@ def _pairs(x, y):
 
 
 def histogram2d(
-    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: int | str | ArrayLike | Sequence[Any] = 10,
+    range: ArrayLike | Sequence[Any] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Array, Array, Array]:
     """Number of points of a plane in each bin of a grid.
 
     Args:

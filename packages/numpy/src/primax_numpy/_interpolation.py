@@ -70,8 +70,8 @@ def interp(
     x: ArrayLike,
     xp: ArrayLike,
     fp: ArrayLike,
-    left: Any = None,
-    right: Any = None,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
     """Values of the piecewise linear function through data points.

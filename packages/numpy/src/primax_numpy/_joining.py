@@ -11,9 +11,10 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, cast, dtypes, one_call
+from primax_core.extend.dimensions import Dimension
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from ._checks import check_arrays, check_out, dtype_argument, one_axis
 from ._creation import asarray
@@ -33,7 +34,9 @@ def _alike(arrays: Sequence[Any], dtype: Any) -> list[Any]:
     return [cast(x, a, joint, weak) for x, a in zip(arrays, avals)]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
+def concatenate(
+    arrays: ArrayLike | Sequence[Any], axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Array:
     """Arrays joined along an axis.
 
     Args:
@@ -58,7 +61,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     return _joined(_concatenation, arrays, axis, dtype)
 
 
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+def concat(arrays: ArrayLike | Sequence[Any], /, *, axis: int | None = 0) -> Array:
     """Arrays joined along an axis; :func:`concatenate` under the name in the array API standard.
 
     Args:
@@ -78,7 +81,12 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
+def stack(
+    arrays: ArrayLike | Sequence[Any],
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Arrays of one shape joined along a new axis.
 
     Args:
@@ -155,7 +163,7 @@ _concatenation: Final = FastPath(_concatenate)
 _stacking: Final = FastPath(_stack)
 
 
-def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: ArrayLike | Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the second axis; vectors and numbers along the first.
 
     Args:
@@ -177,7 +185,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return _side_by_side("hstack", tup, dtype, atleast_1d, 1)
 
 
-def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: ArrayLike | Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the first axis; vectors are rows.
 
     Args:
@@ -197,7 +205,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return _side_by_side("vstack", tup, dtype, atleast_2d, 0)
 
 
-def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
+def dstack(tup: ArrayLike | Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the third axis.
 
     Vectors of size ``n`` are first expanded to ``(1, n, 1)``, matrices to ``(m, n, 1)``.
@@ -219,7 +227,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     return _side_by_side("dstack", tup, dtype, atleast_3d, 2)
 
 
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: ArrayLike | Sequence[Any]) -> Array:
     """Arrays joined along the second axis; vectors are columns.
 
     Args:
@@ -295,7 +303,7 @@ def _append(arr, values):
     return lax.concatenate([ravel(x) for x in _alike([arr, values], None)], 0)
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """Arrays assembled from nested lists of blocks.
 
     The innermost lists are joined along the last axis, the enclosing lists along the second to
@@ -361,7 +369,7 @@ def _laid(arrays, depth: int, rank: int, leaves):
 # Repeating
 
 
-def tile(A: Any, reps: ShapeLike) -> Array:
+def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     """An array repeated along its axes.
 
     Args:
@@ -401,9 +409,13 @@ def _tile(a, *, reps):
 
 
 def repeat(
-    a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
-    out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    repeats: ArrayLike | Dimension,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Elements, or rows along an axis, repeated consecutively.
 
     Args:

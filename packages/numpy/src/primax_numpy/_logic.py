@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -363,7 +363,7 @@ def isrealobj(x: Any) -> bool:
 
 
 @elementwise
-def real(val: Any, /) -> Array:
+def real(val: ArrayLike, /) -> Array:
     """Real part of each element; real elements unchanged.
 
     Args:
@@ -382,7 +382,7 @@ def real(val: Any, /) -> Array:
 
 
 @elementwise
-def imag(val: Any, /) -> Array:
+def imag(val: ArrayLike, /) -> Array:
     """Imaginary part of each element; zero for real elements.
 
     Args:
@@ -472,8 +472,9 @@ def _compare(
 
 @one_call("equal_nan")
 def isclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
-) -> Array:
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = _RTOL, atol: ArrayLike = _ATOL,
+    equal_nan: bool = False,
+) -> Array:  # fmt: skip
     """True where ``abs(a - b) <= atol + rtol * abs(b)``.
 
     Args:
@@ -495,8 +496,9 @@ def isclose(
 
 @one_call("equal_nan")
 def allclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
-) -> Array:
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = _RTOL, atol: ArrayLike = _ATOL,
+    equal_nan: bool = False,
+) -> Array:  # fmt: skip
     """True if all elements of two arrays are close.
 
     Args:
@@ -527,7 +529,9 @@ def _all_equal(a, b, *, equal_nan):
 
 
 @one_call("equal_nan")
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(
+    a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any], equal_nan: bool = False
+) -> Array:
     """True if two arrays, or nested sequences, have the same shape and equal elements.
 
     Args:
@@ -546,7 +550,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return _all_equal(a1, a2, equal_nan=bool(equal_nan))
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array:
     """True if two arrays, or nested sequences, are equal after broadcasting.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, dtypes
 from primax_core.extend.dimensions import index, is_static
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays, one_axis
 from ._creation import asarray
@@ -36,7 +37,12 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: ArrayLike,
+    pad_width: ArrayLike | Sequence[Any] | Mapping[int, Any],
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
+) -> Array:
     """An array padded before and after its elements along each axis.
 
     Args:

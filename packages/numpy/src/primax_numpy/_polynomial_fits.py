@@ -10,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._functions import compiled
@@ -111,9 +112,14 @@ def _check(x: Any, y: Any, w: Any, order: int) -> None:
 
 
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: ArrayLike | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
     cov: bool | str = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Coefficients of the least-squares polynomial of a given degree, from the highest power.
 
     Args:

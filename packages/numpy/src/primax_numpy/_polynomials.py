@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,9 @@ def _polydiv(u, v):
     return quotient, rest
 
 
-def polydiv(u: Any, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(
+    u: ArrayLike | Sequence[Any], v: ArrayLike, *, trim_leading_zeros: bool = False
+) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials; integers become floats.
 
     Args:
@@ -255,7 +258,7 @@ def _polyint(p, k, *, m):
 
 
 @one_call("m")
-def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | Sequence[Any] | None = None) -> Array:
     """The ``m``-fold antiderivative of a polynomial; integers become floats.
 
     Args:
@@ -359,7 +362,7 @@ def _poly(seq_of_zeros):
 
 
 @one_call()
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: ArrayLike | Sequence[Any]) -> Array:
     """Coefficients of the monic polynomial with given zeros.
 
     Args:
@@ -431,7 +434,7 @@ def _all_roots(p):
     return lax.select(real, ordered, none)
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Array:
+def roots(p: ArrayLike | Sequence[Any], *, strip_zeros: bool = True) -> Array:
     """Complex zeros of a polynomial: the eigenvalues of its companion matrix.
 
     Args:

@@ -188,7 +188,9 @@ def flatnonzero(
     return _positions("flatnonzero", ravel(a), size, fill_value)[0]
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """The elements of the flattened array where the condition is true.
 
     Args:
@@ -214,8 +216,8 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
-    fill_value: Any = 0, out: None = None,
+    condition: ArrayLike, a: ArrayLike, axis: int | None = None, *, size: int | None = None,
+    fill_value: ArrayLike = 0, out: None = None,
 ) -> Array:  # fmt: skip
     """The rows along an axis where the condition is true.
 
@@ -290,9 +292,13 @@ def _compress(condition, x, fill_value, *, axis, size):
 
 
 def ravel_multi_index(
-    multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *,
+    multi_index: ArrayLike | Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
     dtype: DTypeLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Flat indices of multi-indices, which are given as an array for each axis.
 
     Args:
@@ -360,7 +366,7 @@ def _ravel_multi_index(*parts, shape, mode, order, dtype):
     return out
 
 
-def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike | Sequence[Any], shape: ShapeLike) -> tuple[Array, ...]:
     """Multi-indices, as an array for each axis, of flat indices.
 
     Args:

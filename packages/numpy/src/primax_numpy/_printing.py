@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from primax_core.typing import ArrayLike
+
 
 def array_repr(
-    arr: Any,
+    arr: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -36,7 +38,7 @@ def array_repr(
 
 
 def array_str(
-    a: Any,
+    a: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,

@@ -14,7 +14,7 @@ from primax_core.extend import Array, FastPath, any_number, dtypes, one_call, pr
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShardingLike
 
 from ._checks import axes_of, check_arrays, check_out, one_axis
 from ._functions import checked, compiled, elementwise
@@ -54,7 +54,7 @@ def matmul(
     *,
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Matrix product over the last two axes; the others broadcast. Vectors are rows or columns.
 
@@ -142,7 +142,7 @@ def dot(
     *,
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Sum of products over the last axis of ``a`` and the second to last of ``b``.
 
@@ -400,11 +400,11 @@ def _batched_product(
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
-    axes: Any = 2,
+    axes: int | Sequence[Any] = 2,
     *,
     precision: lax.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Sum of products over several axes of both operands.
 

@@ -13,7 +13,7 @@ from primax_core.extend import Array, FastPath, Tracer, dtypes, one_call, state
 from primax_core.extend.dimensions import is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, ShardingLike
 
 from ._checks import axes_of, check_arrays
 from ._functions import compiled
@@ -315,7 +315,7 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Percentiles over axes: :func:`quantile` with ``q`` in ``[0, 100]``.
 

@@ -11,6 +11,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, FastPath, Tracer, as_operand, dtypes
 from primax_core.extend.dimensions import (
+    Dimension,
     broadcast_shapes,
     decided,
     index,
@@ -21,7 +22,7 @@ from primax_core.extend.dimensions import (
 )
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import DTypeLike
+from primax_core.typing import ArrayLike, DTypeLike, PlacementLike, ShardingLike
 
 from ._checks import check_arrays, dtype_argument, one_axis
 from ._creation import placed
@@ -31,9 +32,14 @@ _FLOAT: Final = dtypes.default_float
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
-    out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    start: ArrayLike | Dimension,
+    stop: ArrayLike | Dimension | None = None,
+    step: ArrayLike | Dimension | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: PlacementLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Evenly spaced numbers from ``start`` (0 by default) up to, not including, ``stop``.
 
     One positional bound is ``stop``, as for ``range``.
@@ -125,8 +131,8 @@ def _of_host(value: np.ndarray, dtype: Any) -> Array:
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-    dtype: DTypeLike | None = None, axis: int = 0, *, device: Any = None,
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: DTypeLike | None = None, axis: int = 0, *, device: PlacementLike | None = None,
 ) -> Any:  # fmt: skip
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
@@ -261,7 +267,7 @@ def _axis_last(out, axis: int):
 
 
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, base: ArrayLike = 10.0,
     dtype: DTypeLike | None = None, axis: int = 0,
 ) -> Array:  # fmt: skip
     """Powers of ``base`` with exponents evenly spaced from ``start`` to ``stop``.
@@ -299,8 +305,8 @@ def _logspace(start, stop, base, *, num, endpoint, computed, dtype, axis):
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     dtype: DTypeLike | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, any_number, dtypes, one_call, promoted
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._checks import check_arrays
 from ._functions import compiled, trim_none
@@ -125,7 +127,12 @@ def _searchsorted(a, v, sorter=None, *, side, method):
 
 @one_call("side", "method")
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+    a: ArrayLike | Sequence[Any],
+    v: ArrayLike | Sequence[Any],
+    side: str = "left",
+    sorter: ArrayLike | Sequence[Any] | None = None,
+    *,
+    method: str = "scan",
 ) -> Array:
     """Insertion points of values in a sorted array.
 
@@ -191,7 +198,13 @@ def _digitize(x, bins, *, right, method):
     return lax.select(repeated(falling, typeof(up).shape), down, up)
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(
+    x: ArrayLike | Sequence[Any],
+    bins: ArrayLike | Sequence[Any],
+    right: bool = False,
+    *,
+    method: str | None = None,
+) -> Array:
     """The index of the bin of each value.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -282,9 +283,13 @@ def _isin(element, test_elements, *, invert, method):
 
 
 def isin(
-    element: Any, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
+    element: ArrayLike | Sequence[Any],
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
     method: str = "auto",
-) -> Array:  # fmt: skip
+) -> Array:
     """True where an element is in another array; NaN is never a member.
 
     Args:

@@ -15,7 +15,7 @@ from primax_core.extend import Array, FastPath, Tracer, one_call
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, ShapeLike
+from primax_core.typing import ArrayLike, ShapeLike, ShardingLike
 
 from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis, several_axes
 from ._creation import asarray
@@ -30,7 +30,7 @@ def _shape_of(a: Any) -> tuple[int, ...]:
     return typeof(a).shape if converts_itself(a) else np.shape(a)
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike | Sequence[Any]) -> tuple[int, ...]:
     """The shape of an array, a number or nested sequences, as a tuple of its sizes.
 
     Args:
@@ -46,7 +46,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return _shape_of(a)
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike | Sequence[Any]) -> int:
     """The number of axes (the rank) of an array, a number or nested sequences.
 
     Args:
@@ -61,7 +61,7 @@ def ndim(a: Any) -> int:
     return len(_shape_of(a))
 
 
-def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike | Sequence[Any], axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size of an axis (the product for several axes).
 
     Args:
@@ -87,7 +87,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The same elements in another shape; one size may be -1, which is inferred.
 
@@ -212,7 +212,7 @@ def _untraced(d: Any) -> Any:
     return d
 
 
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike | None = None) -> Array:
     """The elements as a vector.
 
     Args:
@@ -347,7 +347,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 @one_call("source", "destination")
-def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """The array with some axes moved to other positions; the other axes keep their order.
 
     Args:
@@ -542,7 +542,9 @@ def _raised(name: str, arys: tuple[Any, ...], places: Sequence[tuple[int, ...]])
 # Broadcasting
 
 
-def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
+def broadcast_to(
+    array: ArrayLike, shape: ShapeLike, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """An array broadcast to a shape: axes of size 1 are repeated, new axes are prepended.
 
     Args:

@@ -177,7 +177,7 @@ def _taken_along(x: Any, order: Any, axis: int) -> Any:
     )  # fmt: skip
 
 
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
+def lexsort(keys: ArrayLike | Sequence[Any], axis: int = -1, *, batch_size: int = 16) -> Array:
     """Indices that sort by several keys, the last of which is the primary key.
 
     Args:
@@ -238,7 +238,7 @@ def _check_partition(name: str, a: Any, kth: Any, axis: Any) -> int:
 
 
 @one_call("kth", "axis")
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """A partition around the ``kth`` smallest element: no larger ones before it, no smaller after.
 
     The result is completely sorted, which is as fast.
@@ -265,7 +265,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 @one_call("kth", "axis")
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Indices of the elements in the order of :func:`partition`.
 
     Args:

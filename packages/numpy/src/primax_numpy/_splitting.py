@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer
-from primax_core.extend.dimensions import as_size, is_static, slice_bounds
+from primax_core.extend.dimensions import Dimension, as_size, is_static, slice_bounds
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 
@@ -20,7 +21,9 @@ MOST_PARTS: Final = 100_000
 """Parts of an array, which are results of one compiled function."""
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(
+    ary: ArrayLike, indices_or_sections: int | Dimension | ArrayLike | Sequence[Any], axis: int = 0
+) -> list[Array]:
     """An array split along an axis into parts of equal sizes, or at positions.
 
     Args:
@@ -44,7 +47,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _parts("split", ary, indices_or_sections, axis, even=True)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Dimension | ArrayLike | Sequence[Any], axis: int = 0
+) -> list[Array]:
     """An array split along an axis into parts whose sizes differ by at most 1.
 
     The first ``size % n`` of ``n`` parts have one element more than the others.
@@ -67,7 +72,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _parts("array_split", ary, indices_or_sections, axis, even=False)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def vsplit(
+    ary: ArrayLike, indices_or_sections: int | Dimension | ArrayLike | Sequence[Any]
+) -> list[Array]:
     """An array split along the first axis (vertically, for a matrix).
 
     Args:
@@ -88,7 +95,9 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _parts("vsplit", ary, indices_or_sections, 0, even=True)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def hsplit(
+    ary: ArrayLike, indices_or_sections: int | Dimension | ArrayLike | Sequence[Any]
+) -> list[Array]:
     """An array split along the second axis (horizontally, for a matrix), a vector along the first.
 
     Args:
@@ -111,7 +120,9 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _parts("hsplit", ary, indices_or_sections, axis, even=True)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def dsplit(
+    ary: ArrayLike, indices_or_sections: int | Dimension | ArrayLike | Sequence[Any]
+) -> list[Array]:
     """An array split along the third axis.
 
     Args:

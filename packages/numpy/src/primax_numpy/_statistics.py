@@ -228,12 +228,12 @@ def var(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: ArrayLike = 0,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-    correction: Any = None,
+    correction: ArrayLike | None = None,
 ) -> Array:
     """Variance over axes: the mean squared deviation from the mean.
 
@@ -265,12 +265,12 @@ def std(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: ArrayLike = 0,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-    correction: Any = None,
+    correction: ArrayLike | None = None,
 ) -> Array:
     """Standard deviation over axes: the square root of the variance.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -445,7 +446,12 @@ def truth(x):
     return lax.ne(x, lax.full_like(x, 0))
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(
+    a: ArrayLike | Sequence[Any],
+    choices: ArrayLike | Sequence[Any],
+    out: None = None,
+    mode: str = "raise",
+) -> Array:
     """Elements selected from several arrays by an array of choices.
 
     Args:

@@ -142,7 +142,7 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int]:
         ) from e
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Rows and columns of the lower triangle of a matrix; :func:`tril_indices` for its shape.
 
     Args:
@@ -162,7 +162,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Rows and columns of the upper triangle of a matrix; :func:`triu_indices` for its shape.
 
     Args:
@@ -194,7 +194,7 @@ def _pair(indices: tuple[np.ndarray, ...]) -> Any:
 
 
 def mask_indices(
-    n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
+    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, Array]:
     """Rows and columns of the nonzero elements of ``mask_func(ones((n, n)), k)``.
 
@@ -425,7 +425,9 @@ def _diag(v, *, k):
     return lax.reshape(lax.pad(v, zero, [(low, high, size)]), (size, size))
 
 
-def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """A copy of an array with the main diagonal set.
 
     Args:

@@ -194,7 +194,7 @@ _ABSTRACT = frozenset(
 )  # fmt: skip
 
 
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
+def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> builtins.bool:
     """True if values of a dtype can be cast to another, by NumPy's rules.
 
     Args:
@@ -237,7 +237,7 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def promote_types(a: Any, b: Any) -> np.dtype[Any]:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """The dtype that two dtypes promote to; 64-bit ones are not narrowed.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,10 +123,17 @@ def _back(ndim: int, axis: int) -> tuple[int, ...]:
 
 
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
-    fill_value: Any = None, sorted: bool = True,
-) -> Any:  # fmt: skip
+    ar: ArrayLike | Sequence[Any],
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any:
     """Sorted unique elements of an array.
 
     Args:

@@ -12,7 +12,7 @@ import numpy as np
 from primax_core import lax, vmap
 from primax_core.extend import Array
 from primax_core.extend.dimensions import broadcast_shapes
-from primax_core.typing import DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
 from ._checks import check_arrays, dtype_argument, is_operand, one_axis
 from ._creation import asarray
@@ -171,7 +171,7 @@ def _mapped(fun: Callable[..., Any], arrays: list[Array], dims: Sequence[_Dims])
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
 ) -> Any:
     """The results of a function of vectors, for every vector along an axis.
 
@@ -206,7 +206,9 @@ def apply_along_axis(
     return fun(x)
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | None) -> Array:
+def apply_over_axes(
+    func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int] | None
+) -> Array:
     """A function ``(array, axis) -> array`` applied along one axis after the other.
 
     Axes that the function removes are restored with size 1.
@@ -278,7 +280,13 @@ def fromfunction(
     return fun(*[lax.iota(index_dtype, n) for n in sizes])
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: ArrayLike | Sequence[Any],
+    funclist: Sequence[Any],
+    *args: Any,
+    **kw: Any,
+) -> Array:
     """A piecewise function: each element uses the function, or number, of its last true condition.
 
     The derivative is that of the selected function alone.

@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import custom_jvp, lax
 from primax_core.extend import FastPath, inexact, promoted, same_rank
 from primax_core.extend.elementwise import argument_type as typeof
+from primax_core.typing import ArrayLike
 
 from ._shapes import broadcast_arrays, broadcast_to
 from .declaring import axes_of, check_arrays, compiled, is_complex, strong
@@ -52,13 +53,13 @@ def _repeated(x: Any, like: Any) -> Any:
     return broadcast_to(x, typeof(like).shape)
 
 
-def greatest(x: Any, axes: tuple[int, ...]) -> Any:
+def greatest(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     """Maximum over axes, which are kept with size 1; a constant for differentiation."""
     top = lax.stop_gradient(lax.reduce_max(lax.stop_gradient(x), axes))
     return lax.expand_dims(top, axes) if axes else top
 
 
-def check_mask(name: str, where: Any, shape: tuple[int, ...]) -> None:
+def check_mask(name: str, where: ArrayLike, shape: tuple[int, ...]) -> None:
     """Check that a mask is boolean and broadcasts to the operand.
 
     Raises:
@@ -81,9 +82,13 @@ def check_mask(name: str, where: Any, shape: tuple[int, ...]) -> None:
 
 
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
-    where: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Any = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
     """Logarithm of a sum of exponentials, ``log(sum(b * exp(a)))``, without overflow.
 
     Args:
@@ -130,7 +135,7 @@ _logsumexps: Final = FastPath(log_sum)
 
 
 @custom_jvp
-def logistic_sides(x: Any) -> Any:
+def logistic_sides(x: ArrayLike) -> Any:
     """The logistic function of ``x`` and of ``-x``. The smaller value is not computed as 1 minus
     the larger, which rounds to 0 for ``abs(x) > 17``."""
     e = lax.exp(-lax.abs(x))
@@ -149,7 +154,7 @@ def _logistic_sides_jvp(primals, tangents):
 
 
 @custom_jvp
-def logistic(x: Any) -> Any:
+def logistic(x: ArrayLike) -> Any:
     """The logistic function, with accurate derivatives for arguments of both signs."""
     return lax.logistic(x)
 

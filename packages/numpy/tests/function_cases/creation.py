@@ -87,9 +87,7 @@ CASES = [
     case("geomspace", f32(low=0.5), f32(2, low=0.5), 4).set(vary=False),
     case("geomspace", -1, -8, 4, endpoint=False),
     case("geomspace", f32(2, low=0.5), 10.0, 3, axis=-1).set(vary=False),
-    case("geomspace", 1, 64, 4, dtype="int32").set(
-        differs="the reference rounds 3.9999998 down to 3"
-    ),
+    case("geomspace", 1, 64, 4, dtype="int32"),
     case("geomspace", 2, 5, 1),
     # Grids
     case("meshgrid", f32(2), f32(3)),

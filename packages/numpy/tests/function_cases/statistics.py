@@ -83,7 +83,7 @@ WEIGHTED = [
     case("corrcoef", f32(4)).set(order=0),
 ]
 # The reference has no other methods, and rejects integer levels.
-OURS = "only NumPy has the method"
+OURS = "the reference does not have the method"
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 MORE_METHODS = (
     "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen",

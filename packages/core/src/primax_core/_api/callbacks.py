@@ -9,10 +9,11 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.pytree import PyTree
 from .._base.source import api_boundary
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._runtime.sharding import SingleDeviceSharding
+from .._runtime.sharding import ShardingLike, SingleDeviceSharding
 from ..lax.callbacks.functions import FlatCallback
 from ..lax.callbacks.io import io_callback_p
 from ..lax.callbacks.pure import VMAP_METHODS, pure_callback_p
@@ -22,9 +23,9 @@ from .arguments import check_callable
 @api_boundary
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
+    result_shape_dtypes: PyTree,
     *args: Any,
-    sharding: Any = None,
+    sharding: ShardingLike | None = None,
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -73,9 +74,9 @@ def pure_callback(
 @api_boundary
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
+    result_shape_dtypes: PyTree,
     *args: Any,
-    sharding: Any = None,
+    sharding: ShardingLike | None = None,
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:

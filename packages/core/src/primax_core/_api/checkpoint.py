@@ -7,6 +7,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from .._base import pytree, source
 from .._base.config import state
+from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from .._engine.jit_cache import JitCache
 from .._engine.remat import Offloadable, Recompute, Saveable, name_p, remat_p
@@ -118,7 +119,7 @@ def _hashable(x: Any) -> bool:
 remat = checkpoint
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: PyTree, name: str) -> Any:
     """The same values under a name for checkpoint policies.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import errors, pytree
 from .._base.config import state
+from .._base.pytree import PyTree
 from .._base.source import api_boundary, take_attributes
 from .._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
 from .._engine.custom_vjp import CustomVJP, PerturbedValue, custom_vjp_call_p
@@ -518,7 +519,7 @@ def _is_repeated(x, leaves, full) -> bool:
     return sum(1 for f in full if f is x) > sum(1 for leaf in leaves if leaf is x)
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of a pytree of values, as a rule returns it.
 
     Args:
@@ -548,7 +549,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return pytree.tree_map(zero, val)
 
 
-def custom_vjp_primal_tree_values(tree: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: PyTree) -> Any:
     """The values of the arguments of a forward rule with ``symbolic_zeros``.
 
     Such a rule receives, for each leaf, an object with ``.value`` and with ``.perturbed``, which

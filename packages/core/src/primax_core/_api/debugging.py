@@ -151,7 +151,7 @@ def check_format(text: str, args: tuple[Any, ...], kwargs: dict[str, Any], unuse
 
 @api_boundary
 def print(
-    fmt: Any = None,
+    fmt: str | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
@@ -225,7 +225,7 @@ def _print(
 
 @api_boundary
 def log(
-    fmt: Any = None,
+    fmt: str | None = None,
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,

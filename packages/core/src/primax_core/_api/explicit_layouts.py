@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from ..lax.layout_constraint import with_layout_constraint
 from .arguments import check_callable
 
 
-def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any = None) -> Any:
+def explicit_layout(
+    f: Callable[..., Any] | None = None, /, *, in_layouts: PyTree | None = None
+) -> Any:
     """A function that reads its arguments in required layouts.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._base import pytree, source
+from .._base.pytree import PyTree
 from .._base.source import api_boundary
 from .._ir import dtypes
 from .._trace.core import typeof
@@ -21,7 +22,7 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 @api_boundary
-def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(pytree: PyTree) -> tuple[Any, Callable[[Any], Any]]:
     """All leaves of a tree in one vector, and the inverse function.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from .._base import caches, pytree, source
 from .._base.config import state
+from .._base.pytree import PyTree
 from .._base.source import take_attributes
 from .._base.tree_prefix import flatten_axes
 from .._engine.call import Inline
@@ -21,7 +22,7 @@ from .._runtime.devices import Device, devices
 from .._runtime.dispatch import Executable, device_of, listed_devices
 from .._runtime.jaxlib_versions import collect_garbage
 from .._runtime.launch import explain_failure, garbage_is_due
-from .._runtime.sharding import Sharding, SingleDeviceSharding
+from .._runtime.sharding import Sharding, ShardingLike, SingleDeviceSharding
 from .._trace.core import Tracer
 from .arguments import as_tuple, check_callable, debug_info, name_of
 from .formats import (
@@ -459,8 +460,8 @@ def jit(
     fun: Any = UNSPECIFIED,
     /,
     *,
-    in_shardings: Any = UNSPECIFIED,
-    out_shardings: Any = UNSPECIFIED,
+    in_shardings: ShardingLike | PyTree = UNSPECIFIED,
+    out_shardings: ShardingLike | PyTree = UNSPECIFIED,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import caches, pytree
 from .._base.config import state
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from ..lax.out_sharding import out_sharding_of
 from .jit import jit
@@ -17,7 +18,9 @@ from .transfer import device_put
 _compiled: dict[tuple, Callable[..., Any]] = caches.bounded_cache(512)
 
 
-def with_out_sharding(fun: Callable[..., Any], out_sharding: Any, *args: Any, **kwargs: Any) -> Any:
+def with_out_sharding(
+    fun: Callable[..., Any], out_sharding: ShardingLike | None, *args: Any, **kwargs: Any
+) -> Any:
     """The results of a function of arrays, with a sharding.
 
     Called directly, it is compiled, so that no device has the whole result. In the function,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._base.errors import InvalidArtifactError
+from .._base.pytree import PyTreeDef
 from .._base.source import api_boundary
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo
@@ -121,8 +122,8 @@ def _argument_names(compiled: Compiled) -> Sequence[str]:
 @api_boundary
 def deserialize_and_load(
     serialized: bytes,
-    in_tree: Any,
-    out_tree: Any,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
     backend: str | None = None,
     execution_devices: Sequence[Device] | None = None,
 ) -> Compiled:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._base import pytree
-from .._ir.symbolic_dims import is_symbolic_dim
+from .._ir.symbolic_dims import Dimension, is_symbolic_dim
 from .._trace.core import Tracer
+from .._trace.typing import ArrayLike
 
 
 def _check_integer(name: str, value: Any) -> None:
@@ -91,7 +92,9 @@ class _NotGiven:
 _NOT_GIVEN: Any = _NotGiven()
 
 
-def ds(start: Any, size: Any = _NOT_GIVEN, stride: int | None = None) -> slice | Slice:
+def ds(
+    start: ArrayLike | Dimension, size: int | Dimension = _NOT_GIVEN, stride: int | None = None
+) -> slice | Slice:
     """A slice of ``size`` elements from ``start``; with one argument, of that size from 0.
 
     It is an index of references, such as ``ref[ds(start, size)]``. Unlike a Python slice it may

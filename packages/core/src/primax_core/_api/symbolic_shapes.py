@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._base.tree_prefix import broadcast_prefix, prefix_errors
 from .._ir.dimensions.parser import parse_shape
 from .._ir.dimensions.scope import (
@@ -67,8 +68,8 @@ def symbolic_shape(
 
 
 def symbolic_args_specs(
-    args: Any,
-    shapes_specs: Any,
+    args: PyTree,
+    shapes_specs: PyTree,
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
 ) -> Any:

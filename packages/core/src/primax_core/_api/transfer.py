@@ -8,13 +8,14 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.pytree import PyTree
 from .._base.tree_prefix import flatten_axes
 from .._ir import dtypes
 from .._runtime import guards
 from .._runtime.array import ArrayImpl
 from .._runtime.devices import Device
 from .._runtime.jaxlib_versions import start_copies_to_host
-from .._runtime.layouts import Format
+from .._runtime.layouts import Format, PlacementLike
 from .._runtime.live import live_arrays as live_arrays
 from .._runtime.sharding import Sharding, as_sharding
 from .._trace.core import Tracer
@@ -24,12 +25,12 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 
 
 def device_put(
-    x: Any,
-    device: Any = None,
+    x: PyTree,
+    device: PlacementLike | PyTree | None = None,
     *,
-    src: Any = None,
-    donate: Any = False,
-    may_alias: Any = None,
+    src: PlacementLike | PyTree | None = None,
+    donate: bool | PyTree = False,
+    may_alias: bool | PyTree | None = None,
 ) -> Any:
     """A tree of values as arrays on a device.
 
@@ -120,7 +121,7 @@ def _source(leaf: Any, device: Place, src: Place) -> Place:
     return value.sharding if isinstance(value, ArrayImpl) else None
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> Any:
     """A tree of values on the host: arrays become NumPy arrays, other values are unchanged.
 
     All transfers are started before the first one is waited for.
@@ -164,7 +165,7 @@ def _start_copies(leaves: list[Any]) -> None:
         start_copies_to_host(remote)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: PyTree) -> Any:
     """Wait until all arrays of a tree are computed; return the tree.
 
     Computations are asynchronous: a call returns before its results are computed. Time
@@ -192,7 +193,7 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: PyTree) -> Any:
     """Start the transfer of all arrays of a tree to the host; return the tree.
 
     A later conversion to NumPy waits for the transfers, which run while other work goes on.

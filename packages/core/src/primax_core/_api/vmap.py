@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
 from .._ir.dtypes import float0
@@ -63,11 +64,11 @@ other: Final = _Other()
 
 def vmap(
     fun: Callable[_P, _R],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    in_axes: int | PyTree = 0,
+    out_axes: int | PyTree = 0,
+    axis_name: Hashable | None = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable | None = None,
     sum_match: bool = False,
 ) -> Callable[_P, _R]:
     """A function that applies ``fun`` to all slices of its arguments at once.

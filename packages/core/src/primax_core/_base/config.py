@@ -185,11 +185,26 @@ def define(option: Option) -> ContextOption:
             _dispatch_names.append(option.name)
         elif option.scope is not NONE:
             raise ValueError(f"option {option.name}: unknown scope {option.scope!r}")
-        _interned.clear()
+        _append_to_keys(option.scope, value)
         for thread in members(_threads):
             thread.values[option.name] = value
             _refresh_keys(thread.values)
     return ContextOption(option)
+
+
+def _append_to_keys(scope: str, value: Any) -> None:
+    """Append the value of a new option to all keys.
+
+    What is cached under them does not depend on the option, so they stay valid: a wheel that is
+    imported late does not cause retraces.
+    """
+    keys = [*_interned.values()]
+    _interned.clear()
+    for key in keys:
+        is_trace_key = isinstance(key, TraceKey)
+        if scope is (TRACE if is_trace_key else DISPATCH):
+            key.values = (*key.values, value)
+        _interned[key.values if is_trace_key else (key.trace, key.values)] = key
 
 
 def renew_keys() -> None:

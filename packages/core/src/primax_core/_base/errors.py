@@ -1,4 +1,4 @@
-"""Error classes. Each message ends with the address of the section that explains it.
+"""Error classes. Each message ends with the address of the page that explains it.
 
 The classes of tracer errors receive the tracer that caused them. They read ``tracer.aval`` (its
 shape and dtype) and ``tracer._origin()``: a text about the origin of the tracer, or ``""``.
@@ -10,14 +10,15 @@ from typing import Any, Final
 
 from .identity import DOCS_URL
 
-DOCS_PAGE: Final = DOCS_URL + "errors.html"
-"""The page with a section for each class."""
+DOCS_FOLDER: Final = DOCS_URL + "errors/"
+"""The folder with a page for each class."""
 
 _PUBLIC: Final = __name__.removesuffix("._base.errors") + ".errors"
 
 
 def _with_reference(cls: type, message: str) -> str:
-    return f"{message.rstrip()}\nSee {DOCS_PAGE}#{cls.__name__.lower()}"
+    documented = next(c for c in cls.__mro__ if c.__module__ == _PUBLIC)
+    return f"{message.rstrip()}\nSee {DOCS_FOLDER}{documented.__name__}.html"
 
 
 def _described(tracer: Any) -> str:
@@ -35,7 +36,7 @@ def _about(tracer: Any, first_line: str, remedy: str = "") -> str:
 
 
 class _DocumentedError(Exception):
-    """Base class that appends the reference to the class's section of the documentation."""
+    """Base class that appends the address of the class's page of the documentation."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 from ._pytree_native import (
     PyTreeDef as PyTreeDef,
@@ -50,6 +50,9 @@ from .tree_register import (
     static as static,
 )
 
+PyTree: TypeAlias = Any
+"""A leaf, or nested lists, tuples, dictionaries and registered classes of leaves."""
+
 _LeafPredicate = Callable[..., bool]
 
 default_registry: Final = registry
@@ -65,7 +68,9 @@ class _Unspecified:
 _unspecified: Final = _Unspecified()
 
 
-def tree_flatten(tree: Any, is_leaf: _LeafPredicate | None = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(
+    tree: PyTree, is_leaf: _LeafPredicate | None = None
+) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree, and its structure.
 
     Nodes are lists, tuples, named tuples, dicts and instances of registered classes; ``None`` is
@@ -92,7 +97,7 @@ def tree_flatten(tree: Any, is_leaf: _LeafPredicate | None = None) -> tuple[list
     return _flatten(tree, is_leaf)
 
 
-def tree_leaves(tree: Any, is_leaf: _LeafPredicate | None = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: _LeafPredicate | None = None) -> list[Any]:
     """The leaves of a tree.
 
     Args:
@@ -116,7 +121,7 @@ def tree_leaves(tree: Any, is_leaf: _LeafPredicate | None = None) -> list[Any]:
     return _flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: _LeafPredicate | None = None) -> PyTreeDef:
+def tree_structure(tree: PyTree, is_leaf: _LeafPredicate | None = None) -> PyTreeDef:
     """The structure of a tree, without its leaves.
 
     Args:
@@ -166,7 +171,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_map(
-    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: _LeafPredicate | None = None
+    f: Callable[..., Any], tree: PyTree, *rest: Any, is_leaf: _LeafPredicate | None = None
 ) -> Any:
     """A tree of the results of a function on corresponding leaves of trees.
 
@@ -209,7 +214,7 @@ def _flatten_up_to(
     return columns
 
 
-def tree_all(tree: Any, *, is_leaf: _LeafPredicate | None = None) -> bool:
+def tree_all(tree: PyTree, *, is_leaf: _LeafPredicate | None = None) -> bool:
     """Return True if all leaves are true.
 
     Args:
@@ -235,8 +240,8 @@ def tree_all(tree: Any, *, is_leaf: _LeafPredicate | None = None) -> bool:
 
 def tree_reduce(
     function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _unspecified,
+    tree: PyTree,
+    initializer: PyTree = _unspecified,
     is_leaf: _LeafPredicate | None = None,
 ) -> Any:
     """Combine the leaves of a tree from left to right, like ``functools.reduce``.
@@ -267,9 +272,9 @@ def tree_reduce(
 
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
-    tree: Any,
+    tree: PyTree,
     *,
-    identity: Any = _unspecified,
+    identity: PyTree = _unspecified,
     is_leaf: _LeafPredicate | None = None,
 ) -> Any:
     """Combine the leaves of a tree by halves, so that the chain of dependent operations is short.
@@ -309,7 +314,7 @@ def tree_reduce_associative(
 
 
 def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree
 ) -> Any:
     """Transpose a tree of trees: structure outer of inner becomes inner of outer.
 
@@ -349,7 +354,9 @@ def tree_transpose(
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: _LeafPredicate | None = None) -> Any:
+def tree_broadcast(
+    prefix_tree: PyTree, full_tree: PyTree, is_leaf: _LeafPredicate | None = None
+) -> Any:
     """A tree of the full tree's structure with the leaves of the prefix, repeated.
 
     Args:
@@ -411,7 +418,7 @@ def _with_path(is_leaf: _LeafPredicate | None, takes_path: bool) -> _LeafPredica
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: _LeafPredicate | None = None, is_leaf_takes_path: bool = False
+    tree: PyTree, is_leaf: _LeafPredicate | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
     """Pairs of a key path and a leaf, and the structure of the tree.
 
@@ -439,7 +446,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: _LeafPredicate | None = None, is_leaf_takes_path: bool = False
+    tree: PyTree, is_leaf: _LeafPredicate | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath[Any], Any]]:
     """Pairs of a key path and a leaf of a tree.
 
@@ -465,7 +472,7 @@ def tree_leaves_with_path(
 
 def tree_map_with_path(
     f: Callable[..., Any],
-    tree: Any,
+    tree: PyTree,
     *rest: Any,
     is_leaf: _LeafPredicate | None = None,
     is_leaf_takes_path: bool = False,
@@ -499,7 +506,7 @@ def tree_map_with_path(
 # One level
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
     """The children of a node and its metadata.
 
     Args:
@@ -526,7 +533,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     return flattened
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+def flatten_one_level_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Any]:
     """The children of a node with their keys, and its metadata.
 
     Args:

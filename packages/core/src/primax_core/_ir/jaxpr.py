@@ -178,6 +178,12 @@ class Jaxpr(JaxprType):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """The jaxpr in a notebook, with colours."""
+        from .jaxpr_html import jaxpr_html
+
+        return jaxpr_html(str(self))
+
 
 def joined_effects(eqns: Sequence[Eqn], binders: Sequence[Var] = ()) -> frozenset[Any]:
     """Union of the effects of equations, as effects of a jaxpr.

@@ -16,6 +16,7 @@ from jaxlib.mlir.dialects import func, stablehlo
 
 from .._base import caches
 from .._ir import dtypes
+from .._ir.element_types import DTypeLike
 from .._ir.symbolic_dims import Dimension, is_static
 from .._runtime.array import physical
 
@@ -114,7 +115,7 @@ def _make_element_types() -> None:
 _make_element_types()
 
 
-def element_type(dtype: Any) -> ir.Type:
+def element_type(dtype: DTypeLike) -> ir.Type:
     """The MLIR type of one element of a dtype.
 
     Args:
@@ -139,7 +140,7 @@ def element_type(dtype: Any) -> ir.Type:
     return element
 
 
-def tensor_type(shape: tuple[int, ...], dtype: Any) -> ir.Type:
+def tensor_type(shape: tuple[int, ...], dtype: DTypeLike) -> ir.Type:
     """The MLIR type of an array.
 
     Args:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._ir.symbolic_dims import Dimension, UnknownDimensionError, is_static
 from . import context as mlir
 from .context import constant, hlo, i64, i64s
@@ -52,7 +53,7 @@ def has_variables() -> bool:
 # Values of dimensions
 
 
-def size_value(d: Any, dtype: Any = _I64) -> ir.Value[Any]:
+def size_value(d: Any, dtype: DTypeLike = _I64) -> ir.Value[Any]:
     """The value of a dimension, a scalar.
 
     Args:

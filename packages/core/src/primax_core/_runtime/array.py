@@ -500,16 +500,18 @@ class ArrayImpl(Array):
     def __iter__(self) -> Iterator[ArrayImpl]:
         if not self._spec.aval.ndim:
             raise TypeError("iteration over a 0-d array")
+        sharding, shape = self._spec.sharding, self.shape
+        if sharding.num_devices > 1 and sharding.shard_shape(shape)[0] == shape[0]:
+            return super().__iter__()  # rows on the same devices
         return self._rows()
 
     def _rows(self) -> Iterator[ArrayImpl]:
         # One read and many small transfers: as fast as slices on the device, without compilation.
-        aval = self._spec.aval
-        aval = aval.without_axis(0)
-        sharding = self._spec.sharding
+        # The rows of an array that is divided along axis 0 go to the default device.
+        sharding, committed = self._spec.sharding, self._spec.committed
         if sharding.num_devices != 1:
-            sharding = default_sharding()
-        spec = spec_of(aval, sharding, self._spec.committed)
+            sharding, committed = default_sharding(), False
+        spec = spec_of(self._spec.aval.without_axis(0), sharding, committed)
         stored = spec.stored
         for row in self._stored:
             yield spec.wrap(put_raw(np.asarray(row, stored.dtype), stored, sharding))
@@ -535,6 +537,12 @@ class ArrayImpl(Array):
         if isinstance(aval.dtype, dtypes.ExtendedDType):
             return aval.dtype.repr_of(self)
         return repr_of(aval, self._value if aval.ndim <= NUMPY_AXES else None)
+
+    def _repr_html_(self) -> str:
+        """The array in a notebook."""
+        from .array_html import array_html
+
+        return array_html(self)
 
     def __str__(self) -> str:
         if isinstance(self.dtype, dtypes.ExtendedDType) or self.ndim > NUMPY_AXES:

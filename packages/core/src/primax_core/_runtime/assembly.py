@@ -12,6 +12,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._trace.core import ODD_CHARS, Tracer
 from .array import ArrayImpl, move, spec_of
 from .buffers import put_parts
@@ -20,7 +21,7 @@ from .sharding import Index, Shape, Sharding, SingleDeviceSharding
 
 
 def array_from_parts(
-    shape: Shape, sharding: Sharding, parts: Sequence[Any], dtype: Any = None
+    shape: Shape, sharding: Sharding, parts: Sequence[Any], dtype: DTypeLike | None = None
 ) -> ArrayImpl:
     """An array of single-device arrays, without copies.
 
@@ -98,7 +99,10 @@ def _device_of_part(i: int, part: Any, sharding: Sharding) -> Any:
 
 
 def array_from_callback(
-    shape: Shape, sharding: Sharding, callback: Callable[[Index], Any], dtype: Any = None
+    shape: Shape,
+    sharding: Sharding,
+    callback: Callable[[Index], Any],
+    dtype: DTypeLike | None = None,
 ) -> ArrayImpl:
     """An array whose parts a function returns; each device of this process receives its part.
 
@@ -135,7 +139,7 @@ def array_from_callback(
 
 
 def array_from_values(
-    shape: Shape, sharding: Sharding, values: dict[Any, Any], dtype: Any = None
+    shape: Shape, sharding: Sharding, values: dict[Any, Any], dtype: DTypeLike | None = None
 ) -> ArrayImpl:
     """An array from the values on each device of this process.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .array import ArrayImpl, copy_array, move, spec_of
 from .buffers import put_raw
 from .capsules import exportable_dtypes, host_view
@@ -61,7 +62,7 @@ def from_dlpack(
     return _from_accelerator(external_array, DLDeviceType(kind), number, target, copy)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Return True if arrays of a dtype can be exchanged through DLPack.
 
     Args:

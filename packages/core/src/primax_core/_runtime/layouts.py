@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
-from .sharding import Sharding
+from .devices import Device
+from .memory_spaces import Space
+from .sharding import Sharding, ShardingLike
 
 
 class _Auto:
@@ -165,3 +167,7 @@ def from_xla(text: str) -> Layout:
     )  # fmt: skip
     bits = re.search(r"E\((\d+)\)", notes)
     return Layout(order, tiles, int(bits.group(1)) if bits else 0)
+
+
+PlacementLike: TypeAlias = Device | ShardingLike | Format | Space
+"""Where arrays are stored: a device, a sharding, one with a layout, or a memory kind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -282,6 +282,21 @@ def as_sharding(x: Any) -> Any:
     """
     convert = _conversions.get(type(x))
     return x if convert is None else convert(x)
+
+
+class PartitionSpecLike(Protocol):
+    """Names of mesh axes for the axes of an array: a sharding on the mesh that is set.
+
+    An instance of ``PartitionSpec``, whose class is in another wheel.
+    """
+
+    @property
+    def unreduced(self) -> Any:
+        """The mesh axes along which each device has a part of a sum."""
+
+
+ShardingLike: TypeAlias = Sharding | PartitionSpecLike
+"""A sharding, or names of mesh axes for the axes of an array."""
 
 
 _makers: dict[type, Callable[[Any, Sequence[Any], str | None], Sharding]] = {}

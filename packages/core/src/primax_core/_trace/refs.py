@@ -16,6 +16,7 @@ from .core import Mutable, RefTypeError, Trace, Tracer, bind_on, typeof
 from .donation import on_donation
 from .reference_ops import references
 from .staging import JitTracer, tracer_classes
+from .typing import ArrayLike
 
 
 class RefOperations:
@@ -212,7 +213,7 @@ class RefCell(RefOperations, Tracer):
         return f"{type(self._trace).__name__.removesuffix('Trace')}Tracer({self.aval})"
 
 
-def check_not_ended(ref: Any) -> None:
+def check_not_ended(ref: Ref) -> None:
     """Raise an error if a reference has ended.
 
     Raises:
@@ -238,12 +239,12 @@ get_p: Final = Primitive("get", home=_HOME)
 swap_p: Final = Primitive("swap", home=_HOME)
 
 
-def read_whole(trace: Trace | None, ref: Any) -> Any:
+def read_whole(trace: Trace | None, ref: Ref) -> Any:
     """The array of a reference, read under a trace."""
     return bind_on(trace, get_p, (ref,), {"index": None})[0]
 
 
-def write_whole(trace: Trace | None, ref: Any, value: Any) -> None:
+def write_whole(trace: Trace | None, ref: Ref, value: ArrayLike) -> None:
     """Replace the array of a reference by another of the same type."""
     bind_on(trace, swap_p, (ref, value), {"index": None})
 

@@ -13,6 +13,7 @@ from .._ir.dtypes import ExtendedDType
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive
 from .core import typeof
+from .typing import ArrayLike
 
 _LAX: Final = f"{ROOT}.lax"
 
@@ -22,14 +23,14 @@ reduce_sum_p: Final = Primitive("reduce_sum", home=f"{_LAX}.reducing")
 device_put_p: Final = Primitive("device_put", multiple_results=True, home=f"{_LAX}.placement")
 
 
-def broadcast_in_dim(x: Any, shape: Sequence[Any], dims: Sequence[int]) -> Any:
+def broadcast_in_dim(x: ArrayLike, shape: Sequence[Any], dims: Sequence[int]) -> Any:
     """Broadcast an array to a shape; axis ``i`` of the array becomes axis ``dims[i]``."""
     return broadcast_in_dim_p.bind(
         x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None
     )
 
 
-def sum_axes(x: Any, axes: Sequence[int]) -> Any:
+def sum_axes(x: ArrayLike, axes: Sequence[int]) -> Any:
     """Sum over some axes and remove them."""
     return reduce_sum_p.bind(x, axes=tuple(axes), out_sharding=None)
 

@@ -145,7 +145,7 @@ from .versions import requires as requires
 if TYPE_CHECKING:
     from .._api.references import run_state as run_state
     from .._engine.discharge import discharge_jaxpr as discharge_jaxpr
-    from ..lax.collectives import reduce_scatter_p as reduce_scatter_p
+    from ..lax.collective_gathers import reduce_scatter_p as reduce_scatter_p
     from ..lax.random_bits import random_clone_p as random_clone_p
     from ..lax.random_bits import random_unwrap_p as random_unwrap_p
     from ..lax.random_bits import random_wrap_p as random_wrap_p
@@ -197,7 +197,7 @@ _OWN: _Final = {
     "random_clone_p": "..lax.random_bits",
     "random_unwrap_p": "..lax.random_bits",
     "random_wrap_p": "..lax.random_bits",
-    "reduce_scatter_p": "..lax.collectives",
+    "reduce_scatter_p": "..lax.collective_gathers",
     "run_state": ".._api.references",
 }
 """Names of this module whose definitions are imported on first use."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._ir.element_types import DTypeLike
 from .._ir.slice_sizes import slice_bounds as slice_bounds, slice_length as slice_length
 from .._ir.symbolic_dims import (
     Dimension as Dimension,
@@ -62,7 +63,7 @@ def is_size(x: Any) -> bool:
     return isinstance(x, (int, Dimension))
 
 
-def size_as(n: Any, dtype: Any) -> Any:
+def size_as(n: int | Dimension, dtype: DTypeLike) -> Any:
     """A size as an operand of a dtype.
 
     Args:
@@ -84,7 +85,7 @@ def size_as(n: Any, dtype: Any) -> Any:
     return np.asarray(n).astype(dtype)[()]
 
 
-def typical_size(n: Any) -> int:
+def typical_size(n: int | Dimension) -> int:
     """A typical value of a size, for cost estimates that do not affect results.
 
     Args:

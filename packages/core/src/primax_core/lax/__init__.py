@@ -302,34 +302,31 @@ if TYPE_CHECKING:
     from .approximate import approx_max_k as approx_max_k
     from .approximate import approx_min_k as approx_min_k
     from .approximate import approx_top_k_p as approx_top_k_p
+    from .axis_binding import axis_size as axis_size
     from .barrier import optimization_barrier as optimization_barrier
     from .barrier import optimization_barrier_p as optimization_barrier_p
     from .bessel import bessel_i0e as bessel_i0e
     from .bessel import bessel_i0e_p as bessel_i0e_p
     from .bessel import bessel_i1e as bessel_i1e
     from .bessel import bessel_i1e_p as bessel_i1e_p
-    from .collectives import all_gather as all_gather
-    from .collectives import all_gather_p as all_gather_p
-    from .collectives import all_to_all as all_to_all
-    from .collectives import all_to_all_p as all_to_all_p
-    from .collectives import axis_index as axis_index
-    from .collectives import axis_index_p as axis_index_p
-    from .collectives import axis_size as axis_size
-    from .collectives import pbroadcast as pbroadcast
-    from .collectives import pcast as pcast
-    from .collectives import pmax as pmax
-    from .collectives import pmax_p as pmax_p
-    from .collectives import pmean as pmean
-    from .collectives import pmin as pmin
-    from .collectives import pmin_p as pmin_p
-    from .collectives import ppermute as ppermute
-    from .collectives import ppermute_p as ppermute_p
-    from .collectives import pshuffle as pshuffle
-    from .collectives import psum as psum
-    from .collectives import psum_p as psum_p
-    from .collectives import psum_scatter as psum_scatter
-    from .collectives import psum_scatter_start as psum_scatter_start
-    from .collectives import pswapaxes as pswapaxes
+    from .collective_exchanges import all_to_all as all_to_all
+    from .collective_exchanges import all_to_all_p as all_to_all_p
+    from .collective_exchanges import ppermute as ppermute
+    from .collective_exchanges import ppermute_p as ppermute_p
+    from .collective_exchanges import pshuffle as pshuffle
+    from .collective_exchanges import pswapaxes as pswapaxes
+    from .collective_gathers import all_gather as all_gather
+    from .collective_gathers import all_gather_p as all_gather_p
+    from .collective_gathers import pbroadcast as pbroadcast
+    from .collective_gathers import psum_scatter as psum_scatter
+    from .collective_gathers import psum_scatter_start as psum_scatter_start
+    from .collective_reductions import pmax as pmax
+    from .collective_reductions import pmax_p as pmax_p
+    from .collective_reductions import pmean as pmean
+    from .collective_reductions import pmin as pmin
+    from .collective_reductions import pmin_p as pmin_p
+    from .collective_reductions import psum as psum
+    from .collective_reductions import psum_p as psum_p
     from .composites import composite as composite
     from .constraints import sharding_constraint_p as sharding_constraint_p
     from .constraints import with_sharding_constraint as with_sharding_constraint
@@ -337,15 +334,13 @@ if TYPE_CHECKING:
     from .control.linear_solve import linear_solve_p as linear_solve_p
     from .control.platform import platform_dependent as platform_dependent
     from .control.root import custom_root as custom_root
+    from .conv_patches import conv_general_dilated_local as conv_general_dilated_local
+    from .conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
     from .convolution import conv as conv
     from .convolution import conv_general_dilated as conv_general_dilated
     from .convolution import conv_general_dilated_p as conv_general_dilated_p
     from .convolution import conv_transpose as conv_transpose
     from .convolution import conv_with_general_padding as conv_with_general_padding
-    from .conv_patches import conv_general_dilated_local as conv_general_dilated_local
-    from .conv_patches import conv_general_dilated_patches as conv_general_dilated_patches
-    from .shape_dtype import dtype as dtype
-    from .shape_dtype import shape_as_value as shape_as_value
     from .fourier import FftType as FftType
     from .fourier import fft as fft
     from .fourier import fft_p as fft_p
@@ -370,16 +365,21 @@ if TYPE_CHECKING:
     from .incomplete_gamma import igammac as igammac
     from .incomplete_gamma import igammac_p as igammac_p
     from .incomplete_gamma import random_gamma_grad as random_gamma_grad
+    from .named_axes import axis_index as axis_index
+    from .named_axes import axis_index_p as axis_index_p
+    from .named_axes import pcast as pcast
     from .polynomials import polynomial as polynomial
     from .polynomials import polynomial_p as polynomial_p
-    from .rank_selection import order_statistics as order_statistics
-    from .rank_selection import order_statistics_p as order_statistics_p
     from .ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
     from .ragged import ragged_dot as ragged_dot
     from .ragged import ragged_dot_general as ragged_dot_general
     from .ragged_exchange import ragged_all_to_all as ragged_all_to_all
     from .ragged_exchange import ragged_all_to_all_p as ragged_all_to_all_p
+    from .rank_selection import order_statistics as order_statistics
+    from .rank_selection import order_statistics_p as order_statistics_p
     from .scaled import scaled_dot as scaled_dot
+    from .shape_dtype import dtype as dtype
+    from .shape_dtype import shape_as_value as shape_as_value
     from .stacking import stack as stack
     from .stacking import stack_p as stack_p
     from .stacking import unstack as unstack
@@ -397,6 +397,7 @@ _MODULES = {
         "approx_min_k",
         "approx_top_k_p",
     ),
+    "axis_binding": ("axis_size",),
     "barrier": (
         "optimization_barrier",
         "optimization_barrier_p",
@@ -407,29 +408,29 @@ _MODULES = {
         "bessel_i1e",
         "bessel_i1e_p",
     ),
-    "collectives": (
-        "all_gather",
-        "all_gather_p",
+    "collective_exchanges": (
         "all_to_all",
         "all_to_all_p",
-        "axis_index",
-        "axis_index_p",
-        "axis_size",
+        "ppermute",
+        "ppermute_p",
+        "pshuffle",
+        "pswapaxes",
+    ),
+    "collective_gathers": (
+        "all_gather",
+        "all_gather_p",
         "pbroadcast",
-        "pcast",
+        "psum_scatter",
+        "psum_scatter_start",
+    ),
+    "collective_reductions": (
         "pmax",
         "pmax_p",
         "pmean",
         "pmin",
         "pmin_p",
-        "ppermute",
-        "ppermute_p",
-        "pshuffle",
         "psum",
         "psum_p",
-        "psum_scatter",
-        "psum_scatter_start",
-        "pswapaxes",
     ),
     "composites": ("composite",),
     "constraints": (
@@ -452,6 +453,11 @@ _MODULES = {
     "conv_patches": (
         "conv_general_dilated_local",
         "conv_general_dilated_patches",
+    ),
+    "named_axes": (
+        "axis_index",
+        "axis_index_p",
+        "pcast",
     ),
     "shape_dtype": (
         "dtype",

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from .._ir.primitive import Primitive
 from .._trace.axes import axis_env, axis_size_in_scope, owner_of
+from .._trace.typing import ArrayLike
 
 AxisName = Any
 Groups: TypeAlias = Sequence[Sequence[int]] | None
@@ -90,7 +91,7 @@ def bind(
     return prim.bind(*args, **params) if owner is None else owner.bind(prim, args, params, to)
 
 
-def bind_reduction(prim: Primitive, x: Any, names: tuple[Any, ...], groups: Any) -> Any:
+def bind_reduction(prim: Primitive, x: ArrayLike, names: tuple[Any, ...], groups: Groups) -> Any:
     """A reduction over axes of different owners: over those of one owner after the other."""
     if not axis_env.owners or len({id(owner_of((n,))) for n in names}) == 1:
         return bind(prim, (x,), names, axis_index_groups=groups)
@@ -106,7 +107,7 @@ def are_joint(names: tuple[Any, ...]) -> bool:
     return len(names) == 1 or owner is not None and all(owner_of((n,)) is owner for n in names)
 
 
-def group_size(what: str, groups: Any) -> int:
+def group_size(what: str, groups: Groups) -> int:
     """The size of groups, which must be equal."""
     if len({len(g) for g in groups}) > 1:
         raise ValueError(f"{what}: axis_index_groups must have equal sizes, got {groups}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._base.source import api_boundary
 from .._ir.primitive import Primitive, abstract, batch, dce, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
@@ -15,7 +16,7 @@ optimization_barrier_p: Final = Primitive("optimization_barrier", multiple_resul
 
 
 @api_boundary
-def optimization_barrier(operand: Any, /) -> Any:
+def optimization_barrier(operand: PyTree, /) -> Any:
     """The same values, behind a barrier that the compiler cannot optimize across.
 
     All values are computed before any result is used. Operations after the barrier are not fused

@@ -17,7 +17,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._ir.symbolic_dims import as_size
 from .._lower.lazy import shaped
 from .._runtime.array import ArrayImpl, move
-from .._runtime.sharding import Sharding, as_sharding
+from .._runtime.sharding import Sharding, ShardingLike, as_sharding
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.structural import (
@@ -39,7 +39,7 @@ def broadcast_in_dim(
     shape: Shape,
     broadcast_dimensions: Sequence[int],
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Broadcast an array to a shape, with an explicit correspondence of the axes.
 
@@ -155,7 +155,9 @@ def _broadcast_in_dim_batch(axis, args, dims, *, shape, broadcast_dimensions, sh
     return out, at
 
 
-def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
+def broadcast(
+    operand: ArrayLike, sizes: Shape, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Repeat an array along new leading axes of the given sizes.
 
     Args:
@@ -286,7 +288,11 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def full(
-    shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None
+    shape: Shape,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: ShardingLike | None = None,
 ) -> Array:
     """An array filled with one value.
 
@@ -331,7 +337,7 @@ def full_like(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: Shape | None = None,
-    sharding: Any = None,
+    sharding: ShardingLike | None = None,
 ) -> Array:
     """An array filled with one value, by default with the shape and dtype of another array.
 
@@ -374,7 +380,7 @@ def full_like(
     return _filled(fill_value, fill_aval, sizes, sharding)
 
 
-def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: ShardingLike | None = None) -> Array:
     """An array with unspecified values.
 
     They are zeros at present, on which callers must not depend.
@@ -460,7 +466,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: ShardingLike | None = None
 ) -> Array:
     """An array whose elements are their indices along one axis.
 

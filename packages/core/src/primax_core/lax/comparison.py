@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._ir.primitive import Primitive, abstract, lower
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
@@ -55,7 +56,7 @@ def _comparison(name: str, direction: str, kinds: Sequence[str], total: bool = F
     return prim
 
 
-def compare(direction: str, x: Any, y: Any, dtype: Any, total: bool = False) -> Any:
+def compare(direction: str, x: Any, y: Any, dtype: DTypeLike, total: bool = False) -> Any:
     """The comparison operation of two MLIR values."""
     kind = dtypes.kind_of(dtype)
     if kind in "fc":

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._lower.lazy import hlo, mlir, shaped
+from .._trace.typing import ArrayLike
 from .comparison import compare
 
 _INTEGERS = {4: dtypes.i32, 8: dtypes.i64}
@@ -60,7 +61,7 @@ def both(*conditions: Any) -> Any:
     return result
 
 
-def either(x: Any, y: Any) -> Any:
+def either(x: ArrayLike, y: ArrayLike) -> Any:
     """True where at least one of two conditions is true."""
     return hlo.or_(x, y)
 
@@ -125,7 +126,7 @@ _NAN = float("nan")
 _PI = float(np.pi)
 
 
-def exp_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def exp_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Real operands, and an infinite real part with an undefined angle."""
     number, unknown = parts.number, parts.odd(b)
     return [
@@ -135,7 +136,7 @@ def exp_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def expm1_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def expm1_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Same cases as :func:`exp_cases`."""
     number, unknown = parts.number, parts.odd(b)
     return [
@@ -145,14 +146,14 @@ def expm1_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def log_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def log_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Infinite operands, also with an undefined angle."""
     endless = either(parts.is_(hlo.abs(a), _INF), parts.is_(b, _INF))
     unknown = either(parts.nan(a), parts.nan(b))
     return [(both(endless, unknown), parts.number(_INF), parts.number(_NAN))]
 
 
-def sqrt_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def sqrt_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Real and infinite operands."""
     number, unknown = parts.number, parts.nan(b)
     root, real = hlo.sqrt(hlo.abs(a)), parts.is_(b, 0)
@@ -166,7 +167,7 @@ def sqrt_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def sinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def sinh_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Operands on the axes, and an infinite real part."""
     number, far, cos, sin = parts.number, parts.is_(a, _INF), hlo.cosine(b), hlo.sine(b)
     return [
@@ -179,7 +180,7 @@ def sinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def cosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def cosh_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Operands on the axes, and an infinite real part."""
     number, far, cos, sin = parts.number, parts.is_(a, _INF), hlo.cosine(b), hlo.sine(b)
     return [
@@ -192,7 +193,7 @@ def cosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def tanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def tanh_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Operands on the axes, and an infinite real part."""
     number = parts.number
     return [
@@ -203,7 +204,7 @@ def tanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def asinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def asinh_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Real and infinite operands."""
     number, far, high = parts.number, parts.is_(a, _INF), parts.is_(b, _INF)
     return [
@@ -216,7 +217,7 @@ def asinh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def atanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def atanh_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Operands on the axes, and infinite operands."""
     number, far, high = parts.number, parts.is_(a, _INF), parts.is_(b, _INF)
     unknown = either(parts.nan(a), parts.nan(b))
@@ -231,7 +232,7 @@ def atanh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def acos_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def acos_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Imaginary and infinite operands."""
     number, unknown = parts.number, parts.nan(b)
     return [
@@ -241,7 +242,7 @@ def acos_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
     ]
 
 
-def acosh_cases(parts: Parts, a: Any, b: Any) -> list[Case]:
+def acosh_cases(parts: Parts, a: ArrayLike, b: ArrayLike) -> list[Case]:
     """Imaginary and infinite operands."""
     number, unknown = parts.number, parts.nan(b)
     return [

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._base.source import api_boundary
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.rules import devices
 from .._ir.samples import Sample, f32, samples
 from .._runtime.array import default_sharding
 from .._runtime.dispatch import impl
-from .._runtime.sharding import Sharding, as_sharding
+from .._runtime.sharding import Sharding, ShardingLike, as_sharding
 from .._trace.core import typeof
 from .elementwise import linear
 from .out_sharding import check_divides, constrain, devices_named
@@ -21,7 +22,7 @@ sharding_constraint_p: Final = Primitive("sharding_constraint")
 
 
 @api_boundary
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: PyTree, shardings: ShardingLike | PyTree) -> Any:
     """The same values with the given shardings.
 
     Concrete arrays are moved. In a traced function the compiler receives a constraint.

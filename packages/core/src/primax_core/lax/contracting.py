@@ -13,6 +13,7 @@ from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.printer import hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike, DTypeLike
@@ -52,7 +53,7 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Product of two arrays, summed over pairs of contracting axes, with paired batch axes.
 
@@ -95,7 +96,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Product of matrices and vectors; with ``dimension_numbers``, :func:`dot_general`.
 
@@ -203,7 +204,7 @@ def _numbers(lhs_contracting, rhs_contracting, lhs_batch, rhs_batch) -> Dimensio
     ))  # fmt: skip
 
 
-def element_type(dtype: Any) -> Any:
+def element_type(dtype: DTypeLike) -> Any:
     return None if dtype is None else dtypes.canonicalize_user_dtype(dtype, "dot_general")
 
 
@@ -286,7 +287,7 @@ def _width(dtype) -> tuple:
     return kind, dtypes.itemsize_bits(dtype), below
 
 
-def check_preferred(dtype: Any, preferred: Any, precision: Any) -> None:
+def check_preferred(dtype: DTypeLike, preferred: DTypeLike | None, precision: Any) -> None:
     """Raise TypeError for a narrower accumulator dtype, except for floats and dot algorithms."""
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return

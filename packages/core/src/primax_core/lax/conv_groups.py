@@ -19,6 +19,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .arithmetic import add, mul
 from .broadcasting import broadcast_in_dim
@@ -38,13 +39,13 @@ _LITTLE_IN_LOOP: Final = 2**20
 _NATIVE: Final = (np.dtype(np.float32), np.dtype(np.float16), dtypes.bf16)
 
 
-def split_axis(x: Any, axis: int, parts: int) -> Array:
+def split_axis(x: ArrayLike, axis: int, parts: int) -> Array:
     """Split an axis into two: one of size ``parts``, and the rest."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))
 
 
-def merged_axis(x: Any, source: int, target: int) -> Array:
+def merged_axis(x: ArrayLike, source: int, target: int) -> Array:
     """Merge an axis into another as its outer part; ``target`` counts axes without ``source``."""
     x = move_axis(x, source, target, 0)
     shape = typeof(x).shape

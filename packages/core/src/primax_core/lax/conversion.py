@@ -69,7 +69,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return convert(operand, dtype, False)
 
 
-def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+def convert(x: ArrayLike, dtype: DTypeLike, weak_type: bool = False) -> Any:
     """Convert to a canonical dtype and weak type; an array that has both is returned unchanged."""
     aval = typeof(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:

@@ -14,6 +14,7 @@ from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, c64, f32, samples
 from .._ir.symbolic_dims import is_static
 from .._lower.lazy import hlo, mlir, shaped
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike, DTypeLike
@@ -64,7 +65,7 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Cross-correlation in any number of dimensions: convolution without flipping the kernel.
 

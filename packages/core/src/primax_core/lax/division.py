@@ -10,6 +10,7 @@ from .._engine.jit_cache import library_function
 from .._ir import dtypes
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .arithmetic import add, div, mul, neg, sub
 from .bitwise import bitwise_and, bitwise_or, shift_right_logical
 from .comparison import eq, lt, ne
@@ -41,7 +42,7 @@ def _zero(x: Any) -> Any:
     return scalar_like(x, 0)
 
 
-def floor_divide(x: Any, y: Any) -> Array:
+def floor_divide(x: ArrayLike, y: ArrayLike) -> Array:
     """Quotients of operands of one dtype, rounded toward minus infinity.
 
     Raises:
@@ -56,7 +57,7 @@ def floor_divide(x: Any, y: Any) -> Array:
     return _float_floor_divide(x, y)
 
 
-def divided(x: Any, y: Any) -> tuple[Array, Array]:
+def divided(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Quotients rounded toward minus infinity, and the remainders."""
     if _is(x, np.complexfloating):
         raise TypeError("divmod does not support complex-valued inputs")

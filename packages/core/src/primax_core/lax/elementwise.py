@@ -13,6 +13,7 @@ from .._base.config import state
 from .._base.source import api_boundary, fold_traceback
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._ir.jaxpr import Literal
 from .._ir.primitive import Primitive, abstract, batch, calling_module, jvp, lower, transpose
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples, u8
@@ -21,6 +22,7 @@ from .._runtime.dispatch import Executable
 from .._runtime.launch import launch
 from .._trace.core import typeof
 from .._trace.structural import broadcast_in_dim, literal, sum_axes
+from .._trace.typing import ArrayLike
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, add_tangents, is_linear
 
@@ -46,7 +48,7 @@ _SHOWN: Final = {
 }
 
 
-def accepts(dtype: Any, kinds: Sequence[str]) -> bool:
+def accepts(dtype: DTypeLike, kinds: Sequence[str]) -> bool:
     """Return True if a dtype belongs to one of the given dtype classes (names in ``_KINDS``)."""
     return any(dtypes.issubdtype(dtype, _KINDS[k]) for k in kinds)
 
@@ -77,7 +79,9 @@ def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: Sequence[str]) 
     same_dtypes(name, avals)
 
 
-def check_kind(name: str, dtype: Any, kinds: Sequence[str], position: int | None = None) -> None:
+def check_kind(
+    name: str, dtype: DTypeLike, kinds: Sequence[str], position: int | None = None
+) -> None:
     """Raise TypeError if a dtype belongs to none of the given dtype classes."""
     if not accepts(dtype, kinds):
         at = "" if position is None else f" at position {position}"
@@ -528,7 +532,7 @@ def linear(prim: Primitive, transpose_rule: Callable) -> None:
         return [transpose_rule(ct, x.aval, *others, **params)] + [None] * len(others)
 
 
-def scalar_like(x: Any, value: Any) -> Literal:
+def scalar_like(x: ArrayLike, value: ArrayLike) -> Literal:
     """A scalar constant with the dtype and weak type of an operand.
 
     Args:
@@ -551,7 +555,7 @@ def scalar_like(x: Any, value: Any) -> Literal:
     )
 
 
-def scalar_of(dtype: Any, value: Any) -> Any:
+def scalar_of(dtype: DTypeLike, value: ArrayLike) -> Any:
     """A scalar constant of a dtype, also of a 64-bit dtype of an array made while these were
     enabled."""
     if dtype.itemsize < 8:
@@ -559,12 +563,12 @@ def scalar_of(dtype: Any, value: Any) -> Any:
     return literal(dtype.type(value), ShapedArray((), dtype))
 
 
-def full_like(x: Any, value: Any) -> Any:
+def full_like(x: ArrayLike, value: ArrayLike) -> Any:
     """An array filled with one value, with the shape, dtype and weak type of ``x``."""
     return full_of(typeof(x), value)
 
 
-def full_of(aval: ShapedArray, value: Any) -> Any:
+def full_of(aval: ShapedArray, value: ArrayLike) -> Any:
     """An array filled with one value, of a given type.
 
     Args:
@@ -586,7 +590,7 @@ def full_of(aval: ShapedArray, value: Any) -> Any:
     return broadcast_in_dim(fill, aval.shape, ()) if aval.shape else fill
 
 
-def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
+def to_shape(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     """A scalar, or an array with axes of size 1, broadcast to a shape.
 
     Args:
@@ -606,7 +610,7 @@ def to_shape(x: Any, shape: tuple[int, ...]) -> Any:
     return x if current == shape else broadcast_in_dim(x, shape, tuple(range(len(current))))
 
 
-def sum_to(ct: Any, aval: ShapedArray) -> Any:
+def sum_to(ct: ArrayLike, aval: ShapedArray) -> Any:
     """The cotangent of an operand that was broadcast, the transpose of :func:`to_shape`.
 
     Args:

@@ -15,7 +15,7 @@ from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero, add_tangents
-from .accuracy import accurate, check_accuracy, operation
+from .accuracy import Accuracy, accurate, check_accuracy, operation
 from .arithmetic import add, div, integer_pow, mul, sub
 from .comparison import eq
 from .complex_cases import exp_cases, expm1_cases, log_cases, sqrt_cases, with_cases
@@ -78,7 +78,7 @@ logistic_p: Final = accurate("logistic", _INEXACT, _emit_logistic)
 
 
 @fast_path(exp_p, accuracy=None)
-def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def exp(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Exponential ``e^x`` of each element.
 
     Args:
@@ -107,7 +107,7 @@ def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(exp2_p, accuracy=None)
-def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def exp2(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Power ``2^x`` of each element.
 
     In ``float32`` and ``float64`` integer powers that are in range are exact.
@@ -135,7 +135,7 @@ def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(expm1_p, accuracy=None)
-def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def expm1(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """``exp(x) - 1`` of each element, accurate near 0.
 
     The result has full relative accuracy where ``exp(x)`` rounds to 1. :func:`log1p` is the
@@ -165,7 +165,7 @@ def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(log_p, accuracy=None)
-def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def log(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Natural logarithm of each element.
 
     0 gives ``-inf``, and negative floats give NaN. Complex numbers give the principal value.
@@ -193,7 +193,7 @@ def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(log2_p, accuracy=None)
-def log2(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def log2(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Logarithm to base 2 of each element.
 
     0 gives ``-inf``, and negative floats give NaN.
@@ -221,7 +221,7 @@ def log2(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(log1p_p, accuracy=None)
-def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def log1p(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """``log(1 + x)`` of each element, accurate near 0.
 
     The result has full relative accuracy where ``1 + x`` rounds to 1. -1 gives ``-inf``, and
@@ -251,7 +251,7 @@ def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(logistic_p, accuracy=None)
-def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def logistic(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """The logistic function ``1 / (1 + exp(-x))`` of each element.
 
     Args:
@@ -292,7 +292,7 @@ cbrt_p: Final = accurate("cbrt", ("float",), operation("cbrt"))
 
 
 @fast_path(sqrt_p, accuracy=None)
-def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Square root of each element.
 
     Negative floats give NaN. Complex numbers give the principal value.
@@ -320,7 +320,7 @@ def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(rsqrt_p, accuracy=None)
-def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Reciprocal square root ``1 / sqrt(x)`` of each element.
 
     0 gives infinity, and negative floats give NaN.
@@ -348,7 +348,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(cbrt_p, accuracy=None)
-def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Real cube root of each element, with the sign of the element.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
 from .._ir.symbolic_dims import is_static, min_dim
@@ -48,7 +49,7 @@ def gather(
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Windows of one size at the given start indices of an array.
 
@@ -212,7 +213,7 @@ def physical_dtype(aval: ShapedArray) -> Any:
     return aval.dtype
 
 
-def widened_indices(indices: Any, aval: ShapedArray) -> tuple[Any, Any]:
+def widened_indices(indices: ArrayLike, aval: ShapedArray) -> tuple[Any, Any]:
     """Indices of at least 32 bits, comparable with the size of any axis, and their dtype."""
     dtype = aval.dtype
     if dtypes.itemsize_bits(dtype) >= 32:
@@ -235,7 +236,7 @@ def _inside(indices, shape, dtype, upper: Sequence[int]):
     return all_
 
 
-def bounds(upper: Sequence[int], shape: Sequence[int], dtype: Any) -> Any:
+def bounds(upper: Sequence[int], shape: Sequence[int], dtype: DTypeLike) -> Any:
     """Upper bounds of the components of index vectors, broadcast to the shape of the indices."""
     top = np.iinfo(dtype).max
     if is_static(upper):

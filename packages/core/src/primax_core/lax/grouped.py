@@ -10,6 +10,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .arithmetic import add, max, min, sub
 from .bitwise import bitwise_and
 from .broadcasting import broadcast_in_dim, broadcasted_iota
@@ -34,7 +35,7 @@ from .slicing import pad
 _TILES: Final = (32, 64)
 
 
-def bounds(sizes: Any, offset: Sequence[Any], n_local: int) -> tuple[Any, Any]:
+def bounds(sizes: ArrayLike, offset: Sequence[Any], n_local: int) -> tuple[Any, Any]:
     """Start and end of each group: of all groups, or of ``n_local`` groups from ``offset``."""
     if typeof(sizes).dtype.itemsize < 4:
         sizes = convert_element_type(sizes, np.int32)
@@ -59,8 +60,8 @@ def _zero(dtype: Any) -> Any:
 
 
 def by_masks(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     limits: tuple[Any, ...],
     axes: Any,
     prefix: tuple[int, ...],
@@ -91,7 +92,9 @@ def by_masks(
     return transpose(out, (n, *range(n), *range(n + 1, typeof(out).ndim)))
 
 
-def by_tiles(x: Any, y: Any, limits: tuple[Any, ...], axes: Any, params: dict[Any, Any]) -> Any:
+def by_tiles(
+    x: ArrayLike, y: ArrayLike, limits: tuple[Any, ...], axes: Any, params: dict[Any, Any]
+) -> Any:
     """Ragged product as a loop over tiles of rows, each within one group."""
     rows, n_groups = typeof(x).shape[axes.ragged], typeof(limits[0]).shape[0]
     small, large = _TILES

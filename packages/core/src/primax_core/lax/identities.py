@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._base.source import api_boundary
 from .._ir.effects import Effect
 from .._ir.primitive import Primitive, abstract, batch, effects, jvp, lower, trace_rule
@@ -128,7 +129,7 @@ _SINK: Final = frozenset({SinkEffect()})
 
 
 @api_boundary
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Protect the computation of values from dead-code elimination in the jaxpr.
 
     Equations whose results are not used are removed. The call is a use of the values, for

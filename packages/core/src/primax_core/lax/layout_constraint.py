@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._base.source import api_boundary
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, f32, samples
@@ -18,7 +19,7 @@ layout_constraint_p: Final = Primitive("layout_constraint")
 
 
 @api_boundary
-def with_layout_constraint(x: Any, layouts: Any) -> Any:
+def with_layout_constraint(x: PyTree, layouts: PyTree) -> Any:
     """The same values with the given memory layouts.
 
     Concrete arrays are rearranged. In a traced function the compiler receives a constraint.

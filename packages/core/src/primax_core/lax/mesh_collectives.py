@@ -13,18 +13,12 @@ from .._lower.axes import channel, matrix
 from .._lower.context import context, hlo, i32, ir, tensor_type, type_of
 from .._trace.core import typeof
 from .arithmetic import add, max, min, mul
-from .collectives import (
-    all_gather_p,
-    all_to_all_p,
-    axis_index_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_p,
-    reduce_scatter_p,
-)
+from .collective_exchanges import all_to_all_p, ppermute_p
+from .collective_gathers import all_gather_p, reduce_scatter_p
+from .collective_reductions import pmax_p, pmin_p, psum_p
 from .conversion import convert_element_type
 from .dynamic_slicing import dynamic_index_in_dim
+from .named_axes import axis_index_p
 from .ragged_exchange import ragged_all_to_all_p, received
 from .reshaping import expand_dims, reshape, squeeze
 

@@ -22,6 +22,7 @@ from .._runtime.launch import explain_failure, garbage_is_due, launch
 from .._trace import foreign
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from . import arithmetic as ar, bitwise as bits, comparison as cmp, division, magnitude as mag
 from .conversion import convert
 from .elementwise import scalar_like
@@ -291,7 +292,7 @@ def __round__(self: Array, ndigits: int | None = None) -> Array:
     return convert(rounded, dtypes.default_int()) if ndigits is None else rounded
 
 
-def rounded_to(x: Any, decimals: int) -> Array:
+def rounded_to(x: ArrayLike, decimals: int) -> Array:
     """Elements rounded to a number of decimals; halves are rounded to even.
 
     Raises:

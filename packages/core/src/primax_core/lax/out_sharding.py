@@ -12,7 +12,7 @@ from .._ir.rules import devices
 from .._ir.symbolic_dims import is_static
 from .._lower.lazy import mlir
 from .._runtime.array import physical
-from .._runtime.sharding import Sharding, as_sharding
+from .._runtime.sharding import Sharding, ShardingLike, as_sharding
 
 
 def constrain(
@@ -24,7 +24,7 @@ def constrain(
     return x if text is None else mlir.sdy().sharding_constraint(x, mlir.parse_sharding(text))
 
 
-def check_divides(sharding: Any, shape: tuple[int, ...], what: str) -> None:
+def check_divides(sharding: ShardingLike | None, shape: tuple[int, ...], what: str) -> None:
     """Raise ``ValueError`` if an array of a shape cannot be sharded so.
 
     XLA would silently choose another sharding.
@@ -36,7 +36,7 @@ def check_divides(sharding: Any, shape: tuple[int, ...], what: str) -> None:
             raise ValueError(f"{what}: {e}") from None
 
 
-def out_sharding_of(what: str, sharding: Any) -> Sharding | None:
+def out_sharding_of(what: str, sharding: ShardingLike | None) -> Sharding | None:
     """The argument ``out_sharding`` of a function as a sharding; ``None`` is unchanged.
 
     Raises:
@@ -54,7 +54,7 @@ def out_sharding_of(what: str, sharding: Any) -> Sharding | None:
     return converted._for_result(what)
 
 
-def with_sharding(prim: Primitive, aval: Any, sharding: Any) -> Any:
+def with_sharding(prim: Primitive, aval: Any, sharding: ShardingLike | None) -> Any:
     """The aval of a result, with the placement of the parameter ``out_sharding``.
 
     Raises:
@@ -80,14 +80,14 @@ def sharding_like(aval: Any, *others: Any) -> Any:
     return None
 
 
-def devices_named(sharding: Any) -> Sharding | None:
+def devices_named(sharding: ShardingLike | None) -> Sharding | None:
     """The replicated sharding over the devices of a sharding, if it has several."""
     if isinstance(sharding, Sharding) and sharding.num_devices > 1:
         return sharding._replicated()
     return None
 
 
-def batched_sharding(sharding: Any, dim: int, axis: Any) -> Any:
+def batched_sharding(sharding: ShardingLike | None, dim: int, axis: Any) -> Any:
     """The parameter of a batch; ``None`` is unchanged."""
     return None if sharding is None else sharding._batched(dim, axis.mesh_axes)
 

@@ -22,6 +22,7 @@ from .._runtime.sharding import Sharding, SingleDeviceSharding, default_memory_k
 from .._trace.array import Array, register_method
 from .._trace.core import typeof
 from .._trace.structural import device_put_p as device_put_p
+from .._trace.typing import ArrayLike
 from .._transform.zeros import Zero
 from .out_sharding import constrain, devices_named
 
@@ -130,7 +131,7 @@ def _impl(*arrays, devices, srcs, copy_semantics):
     return [moved(*transfer) for transfer in zip(arrays, devices, copy_semantics)]
 
 
-def moved(x: Any, device: Place, semantics: ArrayCopySemantics) -> Any:
+def moved(x: ArrayLike, device: Place, semantics: ArrayCopySemantics) -> Any:
     """Move one concrete value to its target; the result is always an array."""
     if isinstance(device, Format):
         layout = canonical(device.layout, typeof(x).shape)

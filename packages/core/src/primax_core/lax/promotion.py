@@ -12,12 +12,14 @@ from .._base import caches
 from .._base.config import state
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._ir.jaxpr import Literal, is_scalar_literal
 from .._ir.symbolic_dims import Dimension
 from .._runtime.dispatch import check_range
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.foreign import converts_itself
+from .._trace.typing import ArrayLike
 from .conversion import convert
 from .elementwise import broadcast_in_dim
 
@@ -25,7 +27,7 @@ DTypeAndWeakType = tuple[Any, bool]
 Adjust = Callable[[Any, bool], DTypeAndWeakType]
 
 
-def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
+def any_number(dtype: DTypeLike, weak_type: bool) -> DTypeAndWeakType:
     """Adjustment of a promotion that leaves the promoted dtype unchanged.
 
     It is the default argument of :func:`promoted`.
@@ -46,12 +48,12 @@ def any_number(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
     return dtype, weak_type
 
 
-def no_bool(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
+def no_bool(dtype: DTypeLike, weak_type: bool) -> DTypeAndWeakType:
     """Adjustment from booleans to int32."""
     return (dtypes.i32, False) if dtype == np.bool_ else (dtype, weak_type)
 
 
-def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
+def inexact(dtype: DTypeLike, weak_type: bool) -> DTypeAndWeakType:
     """Adjustment of a promotion from integers and booleans to floats.
 
     It is an argument of :func:`promoted`, for functions that are defined for inexact numbers.
@@ -75,7 +77,7 @@ def inexact(dtype: Any, weak_type: bool) -> DTypeAndWeakType:
     return (dtypes.f64 if dtypes.itemsize_bits(dtype) == 64 else dtypes.f32), weak_type
 
 
-def promoted(name: str, x: Any, y: Any, adjust: Adjust = any_number) -> tuple[Any, Any]:
+def promoted(name: str, x: ArrayLike, y: ArrayLike, adjust: Adjust = any_number) -> tuple[Any, Any]:
     """Convert two operands to the dtype to which they promote.
 
     Args:
@@ -115,7 +117,7 @@ def _family(dtype: Any) -> Any:
     return dtypes.ExtendedDType if isinstance(dtype, dtypes.ExtendedDType) else np.dtype
 
 
-def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
+def cast(x: ArrayLike, aval: ShapedArray, dtype: DTypeLike, weak_type: bool) -> Any:
     """Convert an operand to a dtype and weak type.
 
     Args:
@@ -162,7 +164,7 @@ def cast(x: Any, aval: ShapedArray, dtype: Any, weak_type: bool) -> Any:
 _literals: dict[Any, Literal] = caches.bounded_cache(1024)
 
 
-def same_rank(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def same_rank(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Any, Any]:
     """Give two operands the same rank with leading axes of size 1; scalars are unchanged.
 
     Args:

@@ -13,6 +13,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, samples
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike, DTypeLike
@@ -76,7 +77,7 @@ def ragged_dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Product of groups of consecutive rows, each with the matrix of its group.
 
@@ -111,7 +112,7 @@ def ragged_dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """:func:`dot_general` with a ragged axis, in one of three modes.
 

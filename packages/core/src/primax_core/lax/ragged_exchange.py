@@ -17,10 +17,11 @@ from .._trace.typing import ArrayLike
 from .._transform.batching import Axis, batch_of, move_axis
 from .._transform.zeros import Zero, instantiate, is_linear, zeros
 from .arithmetic import add, max, sub
-from .axis_binding import axis_size, bind, checked_groups, names_of
+from .axis_binding import AxisName, axis_size, bind, checked_groups, names_of
 from .bitwise import bitwise_and
 from .broadcasting import broadcast_in_dim, broadcasted_iota, full_like
-from .collectives import all_to_all, lower_over_mesh
+from .collective_exchanges import all_to_all
+from .collective_rules import lower_over_mesh
 from .comparison import eq, ge, lt
 from .conversion import convert_element_type
 from .gathering import gather
@@ -42,7 +43,7 @@ def ragged_all_to_all(
     output_offsets: ArrayLike,
     recv_sizes: ArrayLike,
     *,
-    axis_name: Any,
+    axis_name: AxisName,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Array:
     """Send slices of ``operand`` to other indices of a named axis, which write them to ``output``.
@@ -199,7 +200,9 @@ def _exchanged(operand, output, input_offsets, send_sizes, output_offsets):
     return received(operand, output, *indices)
 
 
-def received(operand: Any, output: Any, start: Any, size: Any, put: Any) -> Any:
+def received(
+    operand: ArrayLike, output: ArrayLike, start: ArrayLike, size: ArrayLike, put: Any
+) -> Any:
     """The arrays that some indices of the axis receive from all.
 
     Args:

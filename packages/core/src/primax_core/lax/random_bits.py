@@ -14,6 +14,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, f32, samples, u32
 from .._lower.lazy import hlo, mlir, shaped
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike, DTypeLike, Shape
@@ -186,7 +187,7 @@ def rng_bit_generator(
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Sequence[Array]:
     """Random bits from the platform's generator, and the next state.
 

@@ -11,11 +11,14 @@ import numpy as np
 
 from .._base import caches, pytree
 from .._base.config import state
+from .._base.pytree import PyTree, PyTreeDef
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.element_types import DTypeLike
 from .._ir.jaxpr import Jaxpr
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, bf16, c64, f32, i32, samples
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
 from .._trace.staging import eval_jaxpr, has_tracers, stage
@@ -142,11 +145,11 @@ _MONOIDS: Final[dict[Callable, tuple[Callable, Callable]]] = {
 
 
 def reduce(
-    operands: Any,
-    init_values: Any,
+    operands: PyTree,
+    init_values: PyTree,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Any:
     """Reduction along some axes by an associative function.
 
@@ -212,7 +215,7 @@ def is_number(value: Any, number: Any) -> bool:
     return bool(np.asarray(value) == number)
 
 
-def as_init(value: Any, dtype: Any) -> Any:
+def as_init(value: ArrayLike, dtype: DTypeLike) -> Any:
     """An initial value; Python numbers are converted, infinities to the extreme integers."""
     if not isinstance(value, (bool, int, float, complex)):
         return value
@@ -226,7 +229,7 @@ _jaxprs: dict[tuple, Jaxpr] = caches.bounded_cache(512)
 
 
 def reducer_jaxpr(
-    name: str, computation: Callable[..., Any], tree: Any, avals: Sequence[Any]
+    name: str, computation: Callable[..., Any], tree: PyTreeDef, avals: Sequence[Any]
 ) -> Jaxpr:
     """The cached jaxpr of a function that combines two pytrees of scalars."""
     scalars = [ShapedArray((), a.dtype) for a in avals]

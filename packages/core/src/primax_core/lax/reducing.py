@@ -16,6 +16,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower
 from .._ir.samples import Sample, b1, bf16, c64, f32, i32, samples
 from .._lower.lazy import hlo, ir, mlir, shaped
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.structural import reduce_sum_p as reduce_sum_p
@@ -39,7 +40,9 @@ argmax_p: Final = Primitive("argmax")
 argmin_p: Final = Primitive("argmin")
 
 
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Sum of the elements along some axes.
 
     Floats narrower than 32 bits are summed in ``float32`` and rounded once. The sum over an empty
@@ -72,7 +75,9 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     )
 
 
-def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_max(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Maximum along some axes; NaN if an element is NaN.
 
     The maximum over an empty axis is the smallest value of the dtype: ``-inf`` for floats.
@@ -105,7 +110,9 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     )
 
 
-def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_min(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Minimum along some axes; NaN if an element is NaN.
 
     The minimum over an empty axis is the largest value of the dtype: ``inf`` for floats. Complex
@@ -365,7 +372,7 @@ def only(*kinds: str) -> Callable[[str, Any], None]:
     return check
 
 
-def repeat_along(x: Any, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+def repeat_along(x: ArrayLike, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """The result of a reduction, broadcast along the reduced axes."""
     return broadcast_in_dim(x, shape, without(range(len(shape)), axes))
 
@@ -389,7 +396,7 @@ linear(reduce_sum_p, lambda ct, x, *, axes, out_sharding: repeat_along(ct, axes,
 # Extrema
 
 
-def least(dtype: Any) -> Any:
+def least(dtype: DTypeLike) -> Any:
     """The neutral element of the maximum: minus infinity, the smallest integer, False."""
     if dtype == np.bool_:
         return False
@@ -400,7 +407,7 @@ def least(dtype: Any) -> Any:
     return _infinity(dtype, -1)
 
 
-def greatest(dtype: Any) -> Any:
+def greatest(dtype: DTypeLike) -> Any:
     """The neutral element of the minimum: infinity, the largest integer, True."""
     if dtype == np.bool_:
         return True

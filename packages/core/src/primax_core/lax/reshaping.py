@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, lower
 from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.lazy import hlo, mlir, shaped
+from .._runtime.sharding import ShardingLike
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike, Shape
@@ -38,7 +39,7 @@ def reshape(
     new_sizes: Shape,
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The elements of an array, in row-major order, in another shape.
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._base.pytree import PyTree
 from .._trace.core import typeof
 from .permuting import transpose
 from .reshaping import reshape
@@ -34,7 +35,7 @@ def _merged(x: Any, axis: int, count: int) -> Any:
 
 
 def all_to_all(
-    one: Collective, x: Any, names: Sequence[Any], sizes: Sequence[int], split: int, concat: int,
+    one: Collective, x: PyTree, names: Sequence[Any], sizes: Sequence[int], split: int, concat: int,
     tiled: bool,
 ) -> Any:  # fmt: skip
     """``all_to_all`` over ``names``; ``one`` exchanges over one name, not tiled."""
@@ -47,7 +48,7 @@ def all_to_all(
     return _merged(x, concat, 2) if tiled else x
 
 
-def all_gather(one: Collective, x: Any, names: Sequence[Any], axis: int, tiled: bool) -> Any:
+def all_gather(one: Collective, x: PyTree, names: Sequence[Any], axis: int, tiled: bool) -> Any:
     """``all_gather`` over ``names``; ``one`` gathers over one name."""
     for name in reversed(names):
         x = one(x, name, axis, tiled)
@@ -55,7 +56,7 @@ def all_gather(one: Collective, x: Any, names: Sequence[Any], axis: int, tiled: 
 
 
 def psum_scatter(
-    one: Collective, x: Any, names: Sequence[Any], sizes: Sequence[int], axis: int, tiled: bool
+    one: Collective, x: PyTree, names: Sequence[Any], sizes: Sequence[int], axis: int, tiled: bool
 ) -> Any:
     """``psum_scatter`` over ``names``; ``one`` scatters over one name."""
     x = x if tiled else _divided(x, axis, sizes)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
-from .._ir.symbolic_dims import index, is_static
+from .._ir.symbolic_dims import Dimension, index, is_static
 from .._trace.core import Tracer
 
 
@@ -96,7 +96,7 @@ def without(values: Sequence[Any], drop: Iterable[int]) -> tuple[Any, ...]:
     return tuple([v for i, v in enumerate(values) if i not in dropped])
 
 
-def inserted(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
+def inserted(values: Sequence[Any], at: int, value: int | Dimension) -> tuple[Any, ...]:
     """A copy with an additional element."""
     return (*values[:at], value, *values[at:])
 

@@ -11,8 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from .._ir import dtypes
+from .._ir.element_types import DTypeLike
 from .._trace.array import Array
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from . import arithmetic as b
 from .bitwise import (
     bitwise_and,
@@ -32,12 +34,12 @@ _I64: Final = np.dtype(np.int64)
 _F32: Final = np.dtype(np.float32)
 
 
-def packable(dtype: Any) -> bool:
+def packable(dtype: DTypeLike) -> bool:
     """Return True if the keys of :func:`order_key` fit into 64 bits together with indices."""
     return not accepts(dtype, ("complex",)) and dtypes.itemsize_bits(dtype) <= 32
 
 
-def order_key(x: Any) -> Array:
+def order_key(x: ArrayLike) -> Array:
     """Integers in the sort order of real numbers: zeros are equal, and NaN is last."""
     if not accepts(typeof(x).dtype, ("float",)):
         return _signed(x)
@@ -50,7 +52,7 @@ def order_key(x: Any) -> Array:
     return select_n(nan, key, full_like(bits, limits.max))
 
 
-def total_order_key(x: Any) -> Array:
+def total_order_key(x: ArrayLike) -> Array:
     """Integers in the total order of real numbers of at most 32 bits.
 
     Zeros and NaNs with the sign bit set precede those without.

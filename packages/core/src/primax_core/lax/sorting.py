@@ -192,7 +192,7 @@ def _sort_lower_cpu(ctx, *xs, dimension, num_keys, **params):
     return ctx.call(run, *xs)
 
 
-def take_along(x: Any, indices: Any, axis: int) -> Array:
+def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     """Elements at indices along an axis that are known to be in bounds."""
     n = typeof(x).ndim
     others = without(range(n), (axis,))

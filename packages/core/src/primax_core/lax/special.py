@@ -11,7 +11,7 @@ from .._lower.lazy import chlo, hlo, mlir
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike
-from .accuracy import accurate, check_accuracy
+from .accuracy import Accuracy, accurate, check_accuracy
 from .arithmetic import add, mul, neg, square, sub
 from .conversion import convert, reduce_precision
 from .elementwise import derivatives, elementwise_samples, fast_path, scalar_like, unary
@@ -72,7 +72,7 @@ def erf(x: ArrayLike) -> Array:
 
 
 @fast_path(erfc_p, accuracy=None)
-def erfc(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def erfc(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Complementary error function ``1 - erf(x)``, accurate for large elements.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._ir import dtypes
 from .._ir.primitive import Primitive, abstract, batch, lower, transpose
 from .._ir.printer import ALWAYS, hide_defaults
@@ -20,7 +21,7 @@ stop_gradient_p: Final = Primitive("stop_gradient")
 hide_defaults("stop_gradient", unselected=ALWAYS)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: PyTree) -> Any:
     """The same values, with zero derivative.
 
     Args:
@@ -44,7 +45,7 @@ def stop_gradient(x: Any) -> Any:
     return pytree.tree_map(cut_off, x)
 
 
-def cut_off(x: Any, *, unselected: bool = False) -> Any:
+def cut_off(x: PyTree, *, unselected: bool = False) -> Any:
     """One array with zero derivative.
 
     ``unselected`` states that no result depends on the value, as in a branch that is computed and

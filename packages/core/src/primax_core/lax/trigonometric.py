@@ -12,7 +12,7 @@ from .._lower.lazy import chlo, hlo
 from .._trace.array import Array
 from .._trace.core import typeof
 from .._trace.typing import ArrayLike
-from .accuracy import accurate, check_accuracy, operation
+from .accuracy import Accuracy, accurate, check_accuracy, operation
 from .arithmetic import add, div, mul, neg, one_minus_square, square, sub
 from .comparison import compare, gt
 from .complex_cases import (
@@ -112,7 +112,7 @@ atanh_p: Final = unary(
 
 
 @fast_path(sin_p, accuracy=None)
-def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def sin(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Sine of each element, in radians.
 
     Args:
@@ -138,7 +138,7 @@ def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(cos_p, accuracy=None)
-def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def cos(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Cosine of each element, in radians.
 
     Args:
@@ -164,7 +164,7 @@ def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
 
 
 @fast_path(tan_p, accuracy=None)
-def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def tan(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Tangent of each element, in radians.
 
     Args:
@@ -341,7 +341,7 @@ def cosh(x: ArrayLike) -> Array:
 
 
 @fast_path(tanh_p, accuracy=None)
-def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def tanh(x: ArrayLike, *, accuracy: Accuracy | None = None) -> Array:
     """Hyperbolic tangent of each element, between -1 and 1 for floats.
 
     Args:

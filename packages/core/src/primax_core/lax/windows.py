@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._ir.avals import ShapedArray
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.samples import Sample, bf16, f32, i32, samples
@@ -22,7 +23,7 @@ from .._ir.symbolic_dims import is_static, max_dim
 from .._lower.lazy import hlo, ir, mlir, shaped
 from .._trace.array import Array
 from .._trace.core import Tracer, typeof
-from .._trace.typing import Shape
+from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import batch_of, move_axis
 from .._transform.jvp import jvp_of
 from .._transform.zeros import Zero, add_tangents
@@ -57,8 +58,8 @@ select_and_scatter_add_p: Final = Primitive("select_and_scatter_add")
 
 
 def reduce_window(
-    operand: Any,
-    init_value: Any,
+    operand: PyTree,
+    init_value: PyTree,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
@@ -328,7 +329,7 @@ def _reduce_window_lower(ctx, *args, jaxpr, consts, **window):
     return emit_windows(ctx, args[:half], args[half:], window, region(ctx, jaxpr))
 
 
-def window_elements(x: Any, fill: Any, window: Window) -> list[Array]:
+def window_elements(x: ArrayLike, fill: ArrayLike, window: Window) -> list[Array]:
     """For each index in a window, the elements at that index of all windows."""
     gaps = [d - 1 for d in window["base_dilation"]]
     pads = [(low, high, gap) for (low, high), gap in zip(window["padding"], gaps)]

@@ -14,6 +14,7 @@ from .._ir import dtypes
 from .._ir.primitive import Primitive
 from .._ir.samples import Operand, Sample
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from ..lax.conversion import convert
 from .gradients import is_inexact
 
@@ -33,7 +34,7 @@ class Failure(Exception):
     """A check failed; the message is the error."""
 
 
-def widened(x: Any) -> Any:
+def widened(x: ArrayLike) -> Any:
     """A dtype, or a parameter that contains dtypes, in double precision."""
     if isinstance(x, np.dtype):
         return _WIDER.get(x, x)

@@ -11,8 +11,11 @@ import numpy as np
 from .._api.forward import jvp
 from .._api.vjp import vjp
 from .._base import pytree
+from .._base.pytree import PyTree
 from .._ir import dtypes
+from .._ir.element_types import DTypeLike
 from .._trace.core import typeof
+from .._trace.typing import ArrayLike
 from .tolerance import difference_step, gradient_tolerance, mismatch, to_float64
 
 _map, _leaves = pytree.tree_map, pytree.tree_leaves
@@ -249,7 +252,7 @@ def _difference_quotient(a: Any, b: Any, step: float) -> Any:
     return ((to_float64(a) - to_float64(b)) / (2 * step)).astype(a.dtype)
 
 
-def inner_product(xs: Any, ys: Any) -> float:
+def inner_product(xs: PyTree, ys: PyTree) -> float:
     """Real part of the sum of products of leaves; integers are ignored."""
     total = 0.0
     for x, y in zip(_leaves(xs), _leaves(ys), strict=True):
@@ -259,12 +262,12 @@ def inner_product(xs: Any, ys: Any) -> float:
     return total
 
 
-def is_inexact(dtype: Any) -> bool:
+def is_inexact(dtype: DTypeLike) -> bool:
     """Return True if values of a dtype can be differentiated."""
     return bool(dtypes.issubdtype(dtype, np.inexact))
 
 
-def random_tangent(x: Any, rng: np.random.Generator) -> Any:
+def random_tangent(x: ArrayLike, rng: np.random.Generator) -> Any:
     """A random tangent (or cotangent) for a value.
 
     Args:

@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from .._ir import dtypes
+from .._ir.element_types import DTypeLike
+from .._trace.typing import ArrayLike
 
 
 class _Limits(NamedTuple):
@@ -36,22 +38,22 @@ def _limits(dtype: Any) -> _Limits:
     return _LIMITS.get(np.finfo(dtype).dtype if dtype.kind == "c" else dtype, _NARROW)
 
 
-def value_tolerance(dtype: Any) -> float:
+def value_tolerance(dtype: DTypeLike) -> float:
     """Tolerance of equal computations, relative to the largest of the compared values."""
     return _limits(dtype).value if dtypes.issubdtype(dtype, np.inexact) else 0.0
 
 
-def gradient_tolerance(dtype: Any) -> float:
+def gradient_tolerance(dtype: DTypeLike) -> float:
     """Tolerance of derivatives against differences computed in a dtype."""
     return _limits(dtype).gradient
 
 
-def difference_step(dtype: Any) -> float:
+def difference_step(dtype: DTypeLike) -> float:
     """The step of central differences."""
     return _limits(dtype).step
 
 
-def to_float64(x: Any) -> np.ndarray:
+def to_float64(x: ArrayLike) -> np.ndarray:
     """The values in a dtype of NumPy: narrow floats as float64, narrow integers as int64."""
     x = np.asarray(x)
     if x.dtype.kind in "biufc":
@@ -59,7 +61,7 @@ def to_float64(x: Any) -> np.ndarray:
     return x.astype(np.float64) if dtypes.issubdtype(x.dtype, np.floating) else x.astype(np.int64)
 
 
-def mismatch(actual: Any, expected: Any, tolerance: float) -> str | None:
+def mismatch(actual: ArrayLike, expected: ArrayLike, tolerance: float) -> str | None:
     """Description of the difference of two arrays, or ``None``.
 
     ``tolerance`` is relative to the largest value.

@@ -18,9 +18,11 @@ MOST_NODES = 60
 _FEWEST_NODES = 4
 _MOST_ARGUMENTS = 12
 _WIDTH, _HEIGHT, _GAP, _RISE = 7.2, 34, 18, 58
-_COLOURS = {
-    "argument": "#e8eef7", "result": "#e8eef7", "contraction": "#f7d9c4", "movement": "#eeeeee",
-    "reduction": "#dcefd8", "program": "#e6dcf2", "other": "#fdf3cf",
+_COLORS = {  # in light and in dark themes
+    "argument": ("#e8eef7", "#263347"), "result": ("#e8eef7", "#263347"),
+    "contraction": ("#f7d9c4", "#5a3a20"), "movement": ("#eeeeee", "#3a3a3a"),
+    "reduction": ("#dcefd8", "#2b4527"), "program": ("#e6dcf2", "#40314f"),
+    "other": ("#fdf3cf", "#4a4220"),
 }  # fmt: skip
 _CLASSES = {
     "contraction": "dot_general conv_general_dilated ragged_dot_general triangular_solve cholesky "
@@ -232,6 +234,12 @@ def _spread(layer: list[Node], targets: list[float]) -> None:
     layer[:] = [layer[i] for i in order]
 
 
+def dark_rules() -> dict[str, str]:
+    """Selectors and declarations of CSS for a drawing in a dark theme."""
+    boxes = {f"svg .{kind}": f"fill: {colors[1]};" for kind, colors in _COLORS.items()}
+    return {**boxes, "svg text": "fill: #ddd;", "svg text.detail": "fill: #aaa;"}
+
+
 def _svg(layers: list[list[Node]]) -> str:
     nodes = [n for layer in layers for n in layer]
     if not nodes:
@@ -270,9 +278,9 @@ def _box(node: Node) -> str:
     x, y = node.x - node.width / 2, _y(node)
     return (
         f'<g><title>{escape(node.title)}</title><rect x="{x:.0f}" y="{y:.0f}" rx="5" '
-        f'width="{node.width:.0f}" height="{_HEIGHT}" fill="{_COLOURS[node.kind]}" '
-        'stroke="#888" stroke-width="0.6"/>'
+        f'width="{node.width:.0f}" height="{_HEIGHT}" class="{node.kind}" '
+        f'fill="{_COLORS[node.kind][0]}" stroke="#888" stroke-width="0.6"/>'
         f'<text x="{node.x:.0f}" y="{y + 14:.0f}">{escape(node.label)}</text>'
-        f'<text fill="#666" font-size="10" x="{node.x:.0f}" y="{y + 28:.0f}">'
+        f'<text class="detail" fill="#666" font-size="10" x="{node.x:.0f}" y="{y + 28:.0f}">'
         f"{escape(node.detail)}</text></g>"
     )

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .costs import Sum
+from .drawing import dark_rules
 from .places import Line
 from .text import (
     communication,
@@ -28,22 +29,28 @@ if TYPE_CHECKING:
     from .report import Report
 
 _STYLE = """
-.primax-report { font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 1100px; }
+.primax-report { font: 14px/1.45 system-ui, sans-serif; max-width: 1100px; color: var(--text);
+  --text: #222; --line: #e4e4e4; --head: #f5f5f5; --card: #f5f7fa; --note: #666; }
 .primax-report h1 { font-size: 22px; } .primax-report h2 { font-size: 17px; margin: 28px 0 8px; }
 .primax-report table { border-collapse: collapse; margin: 8px 0; }
 .primax-report th, .primax-report td { padding: 2px 10px; text-align: right;
-  border-bottom: 1px solid #e4e4e4; }
-.primax-report th { cursor: pointer; background: #f5f5f5; }
+  border-bottom: 1px solid var(--line); }
+.primax-report th { cursor: pointer; background: var(--head); }
 .primax-report .l { text-align: left; } .primax-report code, .primax-report pre {
   font: 12px/1.5 ui-monospace, monospace; }
 .primax-report .cards { display: flex; flex-wrap: wrap; gap: 12px; }
-.primax-report .card { background: #f5f7fa; border-radius: 8px; padding: 8px 14px; }
+.primax-report .card { background: var(--card); border-radius: 8px; padding: 8px 14px; }
 .primax-report .card b { display: block; font-size: 18px; }
-.primax-report .scroll { overflow: auto; max-height: 640px; border: 1px solid #e4e4e4; }
+.primax-report .scroll { overflow: auto; max-height: 640px; border: 1px solid var(--line); }
 .primax-report .source td { border: 0; padding: 0 8px; white-space: pre; }
 .primax-report .source .hot { background: rgba(230, 120, 40, var(--heat)); }
-.primax-report .note { color: #666; }
+.primax-report .note { color: var(--note); }
 """
+_DARK = "--text: #ddd; --line: #444; --head: #2a2a2a; --card: #262a30; --note: #aaa;"
+# Themes that are chosen on the page precede that of the system: of this documentation, JupyterLab
+# and Visual Studio Code.
+_CHOSEN_LIGHT = ("[data-theme=light]", "[data-jp-theme-light=true]", ".vscode-light")
+_CHOSEN_DARK = ("[data-theme=dark]", "[data-jp-theme-light=false]", ".vscode-dark")
 
 _SCRIPT = """
 document.querySelectorAll('.primax-report table.sorted th').forEach(function (head) {
@@ -68,6 +75,7 @@ def as_page(report: Report) -> str:
     """A whole document."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(report.name)}</title></head>\n<body>{as_fragment(report)}</body></html>\n"
     )
 
@@ -80,10 +88,23 @@ def as_fragment(report: Report) -> str:
         _primitives(report), _notes(report),
     )  # fmt: skip
     return (
-        f'<div class="primax-report"><style>{_STYLE}</style>\n'
+        f'<div class="primax-report"><style>{_STYLE}{_dark_style()}</style>\n'
         + "\n".join(sections)
         + f"\n<script>{_SCRIPT}</script></div>"
     )
+
+
+def _dark_style() -> str:
+    """The rules for dark themes: of the page, and of the system if the page chooses none."""
+    rules = {"": _DARK, **dark_rules()}
+    chosen = ", ".join((*_CHOSEN_LIGHT, *_CHOSEN_DARK))
+    unchosen = f":root:not(:has({chosen}), {chosen})"
+
+    def within(theme: str) -> list[str]:
+        return [f"{theme} .primax-report {part} {{ {body} }}" for part, body in rules.items()]
+
+    system = ["@media (prefers-color-scheme: dark) {", *within(unchosen), "}"]
+    return "\n".join(system + [line for theme in _CHOSEN_DARK for line in within(theme)]) + "\n"
 
 
 class Cell:

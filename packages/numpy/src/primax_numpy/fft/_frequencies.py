@@ -11,14 +11,20 @@ import numpy as np
 from primax_core import device_put, lax
 from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
-from primax_core.typing import ArrayLike, DTypeLike
+from primax_core.typing import ArrayLike, DTypeLike, PlacementLike
 
 from .._checks import axes_of, check_arrays, dtype_argument
 from .._flips import roll_known
 from .._functions import compiled
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
+def fftfreq(
+    n: int,
+    d: ArrayLike = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: PlacementLike | None = None,
+) -> Array:
     """Frequencies of the elements of :func:`fft`, in cycles per unit of ``d``.
 
     Args:
@@ -43,7 +49,13 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any
     return _frequencies("fftfreq", values, n, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
+def rfftfreq(
+    n: int,
+    d: ArrayLike = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: PlacementLike | None = None,
+) -> Array:
     """Frequencies of the elements of :func:`rfft`, in cycles per unit of ``d``.
 
     Args:

@@ -146,7 +146,7 @@ def scale_and_translate(
     shape: ShapeLike,
     spatial_dims: Sequence[int],
     scale: ArrayLike,
-    translation: Any,
+    translation: ArrayLike,
     method: Any,
     antialias: bool = True,
     precision: lax.PrecisionLike = lax.Precision.HIGHEST,

@@ -24,7 +24,10 @@ _INF: Final = float("inf")
 
 @one_call("ord", "axis", "keepdims")
 def norm(
-    x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    x: ArrayLike,
+    ord: int | float | str | None = None,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
 ) -> Array:
     """Norms of vectors or matrices.
 
@@ -69,7 +72,7 @@ def vector_norm(
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
-    ord: Any = 2,
+    ord: int | float | str = 2,
 ) -> Array:
     """Vector norms, over one or several axes.
 
@@ -96,7 +99,9 @@ def vector_norm(
 
 
 @one_call("ord", "keepdims")
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(
+    x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str = "fro"
+) -> Array:
     """Matrix norms over the last two axes.
 
     Args:
@@ -237,7 +242,13 @@ def _cond(x, *, ord):
 
 
 @one_call("hermitian")
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
     """Numerical rank: the number of singular values above a tolerance.
 
     Args:

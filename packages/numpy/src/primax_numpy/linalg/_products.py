@@ -10,7 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShardingLike
 
 from .. import _products, _shapes, _triangles
 from .._checks import check_arrays, one_axis
@@ -51,9 +51,15 @@ def matmul(
 
 
 def tensordot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: lax.PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None, out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | Sequence[Any] = 2,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Sum of products over several axes of both operands.
 
     Args:

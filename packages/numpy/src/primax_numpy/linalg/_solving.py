@@ -155,7 +155,7 @@ def inv(a: ArrayLike) -> Array:
 
 
 @one_call("n")
-def matrix_power(a: ArrayLike, n: Any) -> Array:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Powers of square matrices, by repeated squaring.
 
     Args:
@@ -197,7 +197,13 @@ def _matrix_power(a, *, n):
 
 
 @one_call("hermitian")
-def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
     """Moore-Penrose pseudo-inverses.
 
     Args:
@@ -286,7 +292,7 @@ _inverted_hermitian.defjvp(lambda p, t: _inverse_tangent(_inverted_hermitian, p,
 
 
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: Any = None, *, numpy_resid: bool = False
+    a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """Least squares: the ``x`` of minimum norm that minimizes ``|a @ x - b|``.
 

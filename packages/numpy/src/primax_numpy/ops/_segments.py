@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, ShardingLike
 
 from .._checks import check_arrays
 from .._functions import compiled
@@ -19,14 +21,14 @@ from .._reading import mode_of
 
 
 def segment_sum(
-    data: Any, segment_ids: Any, num_segments: int | None = None,
+    data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
     indices_are_sorted: bool = False, unique_indices: bool = False,
-    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike | None = None,
 ) -> Array:  # fmt: skip
     """Sums of the slices of an array with the same segment number.
 
     Args:
-      data: ``[n, ...]``.
+      data: ``[n, ...]``, or an array that broadcasts to ``segment_ids.shape + data.shape[1:]``.
       segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
         are dropped.
       num_segments: the number of segments, by default one more than the largest number, which
@@ -66,14 +68,14 @@ def segment_sum(
 
 
 def segment_prod(
-    data: Any, segment_ids: Any, num_segments: int | None = None,
+    data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
     indices_are_sorted: bool = False, unique_indices: bool = False,
-    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike | None = None,
 ) -> Array:  # fmt: skip
     """Products of the slices of an array with the same segment number.
 
     Args:
-      data: ``[n, ...]``.
+      data: ``[n, ...]``, or an array that broadcasts to ``segment_ids.shape + data.shape[1:]``.
       segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
         are dropped.
       num_segments: the number of segments, by default one more than the largest number, which must
@@ -111,14 +113,14 @@ def segment_prod(
 
 
 def segment_max(
-    data: Any, segment_ids: Any, num_segments: int | None = None,
+    data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
     indices_are_sorted: bool = False, unique_indices: bool = False,
-    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike | None = None,
 ) -> Array:  # fmt: skip
     """Maxima of the slices of an array with the same segment number.
 
     Args:
-      data: ``[n, ...]``.
+      data: ``[n, ...]``, or an array that broadcasts to ``segment_ids.shape + data.shape[1:]``.
       segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
         are dropped.
       num_segments: the number of segments, by default one more than the largest number, which must
@@ -154,14 +156,14 @@ def segment_max(
 
 
 def segment_min(
-    data: Any, segment_ids: Any, num_segments: int | None = None,
+    data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
     indices_are_sorted: bool = False, unique_indices: bool = False,
-    bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
+    bucket_size: int | None = None, mode: Any = None, out_sharding: ShardingLike | None = None,
 ) -> Array:  # fmt: skip
     """Minima of the slices of an array with the same segment number.
 
     Args:
-      data: ``[n, ...]``.
+      data: ``[n, ...]``, or an array that broadcasts to ``segment_ids.shape + data.shape[1:]``.
       segment_ids: ``int[n]``, the segment of each slice; numbers outside 0 to ``num_segments - 1``
         are dropped.
       num_segments: the number of segments, by default one more than the largest number, which must
@@ -217,11 +219,7 @@ def _segments(name, data, ids, count, sorted_, unique, bucket_size, mode) -> Arr
         raise TypeError(f"{name}: segment_ids must be integers, got {i.dtype.name}")
     if name in ("segment_sum", "segment_prod") and x.dtype == np.bool_:
         raise TypeError(f"{name} does not accept booleans: convert the data to integers first")
-    if x.shape[: i.ndim] != i.shape or i.ndim > 1 or i.ndim < min(x.ndim, 1):
-        raise ValueError(
-            f"{name}: segment_ids must have one number for each slice of the data, got shapes "
-            f"{i.shape} and {x.shape}"
-        )
+    data, ids = _matched(name, data, ids)
     if count is None:
         count = _known_count(name, ids)
     count = operator.index(count)
@@ -231,6 +229,24 @@ def _segments(name, data, ids, count, sorted_, unique, bucket_size, mode) -> Arr
         data, ids, name=name, count=count, sorted_=bool(sorted_), unique=bool(unique),
         bucket_size=bucket_size, mode=mode_of(mode),
     )  # fmt: skip
+
+
+def _matched(name: str, data: Any, ids: Any) -> tuple[Any, Any]:
+    """The data with one slice for each number, and the numbers in one axis or none."""
+    x, i = typeof(data), typeof(ids)
+    shape = (*i.shape, *x.shape[1:])
+    if x.shape != shape:
+        last = shape[len(shape) - x.ndim :]
+        if x.ndim > len(shape) or any(size not in (1, n) for size, n in zip(x.shape, last)):
+            raise ValueError(
+                f"{name}: segment_ids must have one number for each slice of the data, got shapes "
+                f"{i.shape} and {x.shape}"
+            )
+        data = lax.broadcast_in_dim(data, shape, tuple(range(len(shape) - x.ndim, len(shape))))
+    if i.ndim > 1:
+        n = math.prod(i.shape)
+        data, ids = lax.reshape(data, (n, *x.shape[1:])), lax.reshape(ids, (n,))
+    return data, ids
 
 
 def _known_count(name: str, ids: Any) -> int:

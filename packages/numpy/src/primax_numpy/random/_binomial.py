@@ -137,7 +137,7 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -
 
 def binomial(
     key: ArrayLike,
-    n: Any,
+    n: ArrayLike,
     p: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
@@ -198,7 +198,7 @@ def _multinomial(
 
 def multinomial(
     key: ArrayLike,
-    n: Any,
+    n: ArrayLike,
     p: ArrayLike,
     *,
     shape: ShapeLike | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, state
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -29,7 +29,7 @@ def normal(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Standard normal samples. Complex ones have independent parts of variance one half.
 
@@ -84,7 +84,7 @@ def truncated_normal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Standard normal samples truncated to ``[lower, upper]``.
 
@@ -129,7 +129,7 @@ def exponential(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Exponential samples of mean 1: nonnegative, with density ``exp(-x)``.
 
@@ -234,7 +234,7 @@ def gumbel(
     dtype: DTypeLike | None = None,
     mode: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Gumbel samples: ``-log(-log(u))`` of uniform ``u``.
 
@@ -281,7 +281,7 @@ def laplace(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Laplace samples of mean 0 and scale 1, with density ``exp(-abs(x)) / 2``.
 
@@ -320,7 +320,7 @@ def logistic(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Logistic samples of location 0 and scale 1: ``log(u / (1 - u))`` of uniform ``u``.
 
@@ -361,7 +361,7 @@ def cauchy(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Cauchy samples of location 0 and scale 1, whose mean does not exist.
 
@@ -413,7 +413,7 @@ def maxwell(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Maxwell samples of scale 1: lengths of normal vectors in three dimensions.
 

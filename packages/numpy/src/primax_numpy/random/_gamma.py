@@ -28,7 +28,7 @@ from primax_core.extend import (
     u32,
 )
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -245,7 +245,7 @@ def gamma(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Gamma samples of shape parameter ``a`` and scale 1.
 
@@ -284,7 +284,7 @@ def loggamma(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Logarithms of gamma samples, accurate also if the samples underflow.
 

@@ -10,7 +10,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -44,7 +44,7 @@ def beta(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Beta samples with parameters ``a`` and ``b``: numbers in ``[0, 1]``.
 
@@ -97,7 +97,7 @@ def dirichlet(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Dirichlet samples: nonnegative vectors that sum to 1 along the last axis.
 
@@ -156,7 +156,7 @@ def chisquare(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Chi-square samples with ``df`` degrees of freedom.
 
@@ -203,7 +203,7 @@ def f(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """F samples: ratios of chi-square samples divided by their degrees of freedom.
 
@@ -249,7 +249,7 @@ def t(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Samples of Student's t distribution with ``df`` degrees of freedom.
 
@@ -295,7 +295,7 @@ def generalized_normal(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Samples with density proportional to ``exp(-abs(x) ** p)``: Laplace for 1.
 
@@ -351,7 +351,7 @@ def ball(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Uniform samples in the unit ball of the ``p``-norm in ``d`` dimensions.
 

@@ -168,7 +168,7 @@ def _seeded_words(seed: Any, *, impl: Implementation) -> Any:
     return random_unwrap_p.bind(random_seed_p.bind(seed, impl=impl))
 
 
-def key(seed: Any, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
+def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """A typed key from an integer: a scalar array whose dtype names its implementation.
 
     Args:
@@ -197,7 +197,7 @@ def _chosen(name: str, impl: Any, dtype: Any) -> Implementation:
     return implementation_of(dtype if impl is None else impl)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     """A raw key from an integer: its words as a ``uint32`` array.
 
     :func:`key` is recommended: typed keys carry their implementation and cannot be confused with
@@ -239,7 +239,7 @@ def _clone(keys: Any) -> Any:
     return random_clone_p.bind(keys)
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike) -> Array:
     """The words of keys. Raw keys are returned unchanged.
 
     Args:
@@ -262,7 +262,7 @@ def key_data(keys: Any) -> Array:
 
 
 def wrap_key_data(
-    key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | None = None
+    key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Keys from their words, the inverse of :func:`key_data`.
 
@@ -311,7 +311,7 @@ def clone(key: ArrayLike) -> Array:
     return out
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The name of the implementation of keys.
 
     Args:
@@ -367,7 +367,7 @@ def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
     return random_unwrap_p.bind(random_split_p.bind(typed(key), shape=shape))
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """Independent keys derived from one key, which must not be reused.
 
     Args:
@@ -405,7 +405,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     return random_unwrap_p.bind(random_fold_in_p.bind(typed(key), data))
 
 
-def fold_in(key: ArrayLike, data: Any) -> Array:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A key derived from a key and an integer; different integers give independent keys.
 
     Args:

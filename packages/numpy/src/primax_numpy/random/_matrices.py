@@ -11,7 +11,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._functions import compiled
 from .._promotion import repeated
@@ -81,7 +81,7 @@ def multivariate_normal(
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Multivariate normal samples.
 
@@ -177,7 +177,7 @@ def orthogonal(
     dtype: DTypeLike | None = None,
     m: int | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Haar-distributed orthogonal matrices, unitary ones for complex dtypes.
 

@@ -13,7 +13,7 @@ from primax_core import lax
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Array, Tracer, dtypes, typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, ShapeLike
+from primax_core.typing import ArrayLike, ShapeLike, ShardingLike
 
 from .._checks import check_arrays, one_axis
 from .._functions import compiled
@@ -92,7 +92,7 @@ def permutation(
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """A random permutation of ``range(x)``, or of the slices of an array along an axis.
 
@@ -311,7 +311,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Categorical samples from unnormalized log-probabilities, by the Gumbel-max trick.
 

@@ -24,7 +24,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -218,7 +218,7 @@ def poisson(
     dtype: DTypeLike | None = None,
     *,
     method: str = "exact",
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Poisson samples of mean ``lam``.
 

@@ -10,7 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -41,7 +41,7 @@ def pareto(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Pareto samples: at least 1, with density proportional to ``x ** -(b + 1)``.
 
@@ -83,7 +83,7 @@ def rayleigh(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Rayleigh samples: lengths of normal vectors in two dimensions, times ``scale``.
 
@@ -174,7 +174,7 @@ def lognormal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Log-normal samples: their logarithms are normal with standard deviation ``sigma``.
 
@@ -223,13 +223,13 @@ def _triangular(
 
 def triangular(
     key: ArrayLike,
-    left: Any,
-    mode: Any,
-    right: Any,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Triangular samples, whose density rises from ``left`` to ``mode`` and falls to ``right``.
 
@@ -282,7 +282,7 @@ def wald(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Wald (inverse Gaussian) samples of a mean, with scale 1.
 
@@ -330,7 +330,7 @@ def geometric(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Geometric samples: numbers of trials up to the first success.
 

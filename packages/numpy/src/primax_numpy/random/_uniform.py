@@ -10,7 +10,7 @@ from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
 from .._checks import dtype_argument
 from .._functions import compiled
@@ -30,7 +30,7 @@ def bits(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Uniform random bits as unsigned integers.
 
@@ -76,7 +76,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Uniform samples in ``[minval, maxval)``.
 
@@ -185,7 +185,7 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Uniform integers from ``minval`` up to, not including, ``maxval``; ``minval`` for an empty
     range.
@@ -243,7 +243,7 @@ def bernoulli(
     shape: ShapeLike | None = None,
     mode: str = "low",
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Bernoulli samples: true with probability ``p``, elementwise.
 
@@ -290,7 +290,7 @@ def rademacher(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Rademacher samples: 1 or -1 with equal probability.
 

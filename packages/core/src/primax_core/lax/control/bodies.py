@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._base import caches, pytree
 from ..._base.config import state
+from ..._base.pytree import PyTree, PyTreeDef
 from ..._engine.jit_cache import trace_function
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import DebugInfo, Jaxpr
@@ -32,7 +33,7 @@ class Body:
 
 
 def trace_body(
-    fun: Callable[..., Any], in_tree: Any, avals: Sequence[ShapedArray], what: str
+    fun: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray], what: str
 ) -> Body:
     """Trace a function of positional arguments; ``in_tree`` is the structure ``(arg, ...)``."""
     key = (state.trace_key, axis_env.key, in_tree, *avals)
@@ -95,9 +96,9 @@ def promote_weak(
 def check_carry(
     what: str,
     name: str,
-    in_tree: Any,
+    in_tree: PyTreeDef,
     in_avals: Sequence[Any],
-    out_tree: Any,
+    out_tree: PyTreeDef,
     out_avals: Sequence[Any],
 ) -> None:
     """Compare the input and output carry types of a body.
@@ -148,7 +149,7 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
     return of_placements(a, b)
 
 
-def structure_differences(a: Any, b: Any, path: str = "") -> list[tuple[str, str, str, str]]:
+def structure_differences(a: PyTree, b: PyTree, path: str = "") -> list[tuple[str, str, str, str]]:
     """Differences of two tree structures.
 
     Args:
@@ -208,7 +209,7 @@ def _node_text(tree) -> str:
     return f"a {data[0]} with {n} {'child' if n == 1 else 'children'}"
 
 
-def leaf_paths(tree: Any) -> list[str]:
+def leaf_paths(tree: PyTree) -> list[str]:
     """The path of each leaf of a structure."""
     leaves = pytree.tree_leaves_with_path(_unflatten(tree, list(range(tree.num_leaves))))
     return [pytree.keystr(path) for path, _ in leaves]

@@ -35,6 +35,7 @@ from ..._runtime.dispatch import as_operand
 from ..._trace.core import has_references, typeof
 from ..._trace.reference_ops import references
 from ..._trace.staging import close_over, eval_jaxpr, stage
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import batch_jaxpr, move_axis
 from ..._transform.dce import dce_jaxpr
 from ..._transform.derived import derive_from_jaxpr
@@ -85,7 +86,7 @@ def cond(
 ) -> Any: ...
 @api_boundary
 def cond(
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
     *operands: Any,
@@ -162,7 +163,10 @@ def switch(
 ) -> Any: ...
 @api_boundary
 def switch(
-    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NOT_GIVEN
+    index: ArrayLike,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _NOT_GIVEN,
 ) -> Any:
     """``branches[index](*operands)``, with the index clamped to the range of the branches.
 
@@ -222,7 +226,7 @@ def _scalar_type(x: Any, message: str) -> ShapedArray:
 
 def bind_branches(
     what: str,
-    index: Any,
+    index: ArrayLike,
     funs: Sequence[Callable[..., Any]],
     operands: tuple[Any, ...],
     names: tuple[str, ...],

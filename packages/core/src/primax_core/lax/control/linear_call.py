@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.pytree import PyTree
 from ..._base.source import api_boundary
 from ..._engine.results import as_result
 from ..._ir.check import check_types
@@ -39,7 +40,10 @@ linear_call_p: Final = Primitive(
 
 @api_boundary
 def linear_call(
-    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+    fun: Callable[..., Any],
+    fun_transpose: Callable[..., Any],
+    residual_args: PyTree,
+    linear_args: PyTree,
 ) -> Any:
     """``fun(residual_args, linear_args)`` with a user-defined transpose for reverse mode.
 

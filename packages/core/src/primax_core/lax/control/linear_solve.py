@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.pytree import PyTree, PyTreeDef
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
@@ -48,7 +49,7 @@ linear_solve_p: Final = Primitive(
 @api_boundary
 def custom_linear_solve(
     matvec: Callable[..., Any],
-    b: Any,
+    b: PyTree,
     solve: Callable[..., Any],
     transpose_solve: Callable[..., Any] | None = None,
     symmetric: bool = False,
@@ -141,7 +142,9 @@ def _checked(
     return checked
 
 
-def check_solution(name: str, out: Any, tree: Any, avals: Sequence[Any], what: str) -> None:
+def check_solution(
+    name: str, out: PyTree, tree: PyTreeDef, avals: Sequence[Any], what: str
+) -> None:
     """Raise an error if a result does not have the expected structure and shapes."""
     outs, out_tree = _flatten(out)
     if out_tree != tree:

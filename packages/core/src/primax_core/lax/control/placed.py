@@ -18,6 +18,7 @@ from ..._ir.jaxpr import Var
 from ..._ir.placement import is_placed
 from ..._trace.core import placed_like
 from ..._trace.staging import eval_jaxpr, infer, stage
+from ..._trace.typing import ArrayLike
 from ..._transform.derived import derive_from_jaxpr
 from ..selection import select_n_p
 from .bodies import Body
@@ -32,7 +33,7 @@ def written_by_library(fun: Callable[..., Any]) -> bool:
     return code is not None and is_internal(code)
 
 
-def joined(condition: Any, avals: Sequence[Any]) -> Any:
+def joined(condition: ArrayLike, avals: Sequence[Any]) -> Any:
     """The first aval, with the placement of a value that a condition selects from several."""
     first = avals[0]
     if type(first) is not ShapedArray or not any(map(is_placed, (condition, *avals))):
@@ -139,7 +140,7 @@ def with_common_carry(
 
 
 def with_common_results(
-    index: Any, bodies: Sequence[Body], funs: Sequence[Callable[..., Any]]
+    index: ArrayLike, bodies: Sequence[Body], funs: Sequence[Callable[..., Any]]
 ) -> list[Body]:
     """The branches of a conditional with results of the same placements.
 

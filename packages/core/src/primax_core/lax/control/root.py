@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.pytree import PyTree
 from ..._base.source import api_boundary
 from ..._engine.custom_jvp import CustomJVP, SymbolicZero
 from ..._trace.core import call_on, typeof
@@ -26,7 +27,7 @@ _flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
 @api_boundary
 def custom_root(
     f: Callable[..., Any],
-    initial_guess: Any,
+    initial_guess: PyTree,
     solve: Callable[..., Any],
     tangent_solve: Callable[..., Any],
     has_aux: bool = False,

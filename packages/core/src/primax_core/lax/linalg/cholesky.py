@@ -72,7 +72,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return tril(cholesky_p.bind(x))
 
 
-def symmetrized(name: str, x: Any) -> Any:
+def symmetrized(name: str, x: ArrayLike) -> Any:
     """The Hermitian part of square matrices, as floats or complex numbers."""
     aval = typeof(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -135,7 +135,7 @@ def _cholesky_jvp(primals, tangents):
     return out, matmul(factor, half_diagonal(tril(inside)))
 
 
-def whitened(factor: Any, x: Any) -> Any:
+def whitened(factor: ArrayLike, x: ArrayLike) -> Any:
     """``L^-1 x L^-H`` for a lower triangular ``L``."""
     x = triangular_solve(factor, x, left_side=True, lower=True)
     return triangular_solve(
@@ -143,7 +143,7 @@ def whitened(factor: Any, x: Any) -> Any:
     )
 
 
-def half_diagonal(x: Any) -> Any:
+def half_diagonal(x: ArrayLike) -> Any:
     """The matrix with its diagonal halved."""
     return sub(x, mul(x, mul(eye_like(x), full_like(x, 0.5))))
 

@@ -213,7 +213,7 @@ def _jvp(primals, tangents, *, subset_by_index, **params):
     return outs, [_subset(c, subset_by_index) for c in changes]
 
 
-def inverse_gaps(w: Any) -> Any:
+def inverse_gaps(w: ArrayLike) -> Any:
     """``1 / (w[j] - w[i])`` at row ``i`` and column ``j``, zero on the diagonal."""
     gaps = sub(as_row(w), as_column(w))
     here = eye_mask(typeof(gaps).shape)

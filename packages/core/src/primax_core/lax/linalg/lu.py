@@ -151,7 +151,7 @@ def _lu_samples():
     yield Sample(c64(3, 3))
 
 
-def solve_square(a: Any, b: Any) -> Array:
+def solve_square(a: ArrayLike, b: ArrayLike) -> Array:
     """Solve ``a @ x = b`` for invertible matrices ``a``."""
     factors, _, order = lu_p.bind(a)
     x = triangular_solve(

@@ -9,8 +9,10 @@ import numpy as np
 
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
+from ..._ir.element_types import DTypeLike
 from ..._ir.primitive import Primitive, batch
 from ..._trace.core import typeof
+from ..._trace.typing import ArrayLike
 from ..._transform.batching import move_axis
 from ..arithmetic import add, mul
 from ..broadcasting import broadcasted_iota
@@ -91,17 +93,17 @@ def check_square(name: str, aval: ShapedArray, what: str = "input") -> int:
     return n
 
 
-def real_dtype(dtype: Any) -> Any:
+def real_dtype(dtype: DTypeLike) -> Any:
     """The dtype of the parts of a complex dtype; a real dtype is returned unchanged."""
     return np.dtype(f"f{dtype.itemsize // 2}") if is_complex(dtype) else dtype
 
 
-def complex_dtype(dtype: Any) -> Any:
+def complex_dtype(dtype: DTypeLike) -> Any:
     """The complex dtype with parts of a real dtype; a complex dtype is returned unchanged."""
     return dtype if is_complex(dtype) else np.dtype(f"c{dtype.itemsize * 2}")
 
 
-def is_complex(dtype: Any) -> bool:
+def is_complex(dtype: DTypeLike) -> bool:
     """Return True if a dtype is complex."""
     return dtypes.issubdtype(dtype, np.complexfloating)
 
@@ -109,52 +111,52 @@ def is_complex(dtype: Any) -> bool:
 # Algebra
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: ArrayLike, y: ArrayLike) -> Any:
     """Batched matrix products, at full precision."""
     n = typeof(x).ndim
     stack = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (stack, stack)), Precision.HIGHEST)
 
 
-def matvec(x: Any, y: Any) -> Any:
+def matvec(x: ArrayLike, y: ArrayLike) -> Any:
     """Batched matrix-vector products, at full precision."""
     n = typeof(x).ndim
     stack = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (stack, stack)), Precision.HIGHEST)
 
 
-def transposed(x: Any) -> Any:
+def transposed(x: ArrayLike) -> Any:
     """The transposed matrices."""
     n = typeof(x).ndim
     return transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: ArrayLike) -> Any:
     """The complex conjugate; real arrays are returned unchanged."""
     return conj(x) if is_complex(typeof(x).dtype) else x
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: ArrayLike) -> Any:
     """The conjugate transposes."""
     return conjugate(transposed(x))
 
 
-def real_part(x: Any) -> Any:
+def real_part(x: ArrayLike) -> Any:
     """The real part; real arrays are returned unchanged."""
     return real(x) if is_complex(typeof(x).dtype) else x
 
 
-def as_row(w: Any) -> Any:
+def as_row(w: ArrayLike) -> Any:
     """Vectors as matrices of one row, which scale columns."""
     return expand_dims(w, (typeof(w).ndim - 1,))
 
 
-def as_column(w: Any) -> Any:
+def as_column(w: ArrayLike) -> Any:
     """Vectors as matrices of one column, which scale rows."""
     return expand_dims(w, (typeof(w).ndim,))
 
 
-def scale_columns(x: Any, w: Any) -> Any:
+def scale_columns(x: ArrayLike, w: ArrayLike) -> Any:
     """Each column times an element of ``w``, which may be real if ``x`` is complex."""
     return mul(x, as_row(convert(w, typeof(x).dtype)))
 
@@ -175,44 +177,44 @@ def _band(shape: Sequence[int], k: int, compare: Callable) -> Any:
     return compare(row, broadcasted_iota(np.int32, size, 1))
 
 
-def over_stack(x: Any, shape: Sequence[int]) -> Any:
+def over_stack(x: ArrayLike, shape: Sequence[int]) -> Any:
     """One matrix, broadcast to a stack of a shape."""
     n = len(shape)
     return x if n == 2 else broadcast_in_dim(x, tuple(shape), (n - 2, n - 1))
 
 
-def tril(x: Any, k: int = 0) -> Any:
+def tril(x: ArrayLike, k: int = 0) -> Any:
     """The elements on and below a diagonal, zero elsewhere."""
     return select_n(lower_mask(typeof(x).shape, k), full_like(x, 0), x)
 
 
-def triu(x: Any, k: int = 0) -> Any:
+def triu(x: ArrayLike, k: int = 0) -> Any:
     """The elements on and above a diagonal, zero elsewhere."""
     return select_n(lower_mask(typeof(x).shape, k - 1), x, full_like(x, 0))
 
 
-def eye_like(x: Any) -> Any:
+def eye_like(x: ArrayLike) -> Any:
     """Ones on the main diagonal, with the shape and dtype of ``x``."""
     return convert(eye_mask(typeof(x).shape), typeof(x).dtype)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: ArrayLike) -> Any:
     """The elements on the main diagonal of square matrices."""
     shape = typeof(x).shape
     return reduce_sum(select_n(eye_mask(shape), full_like(x, 0), x), (len(shape) - 1,))
 
 
-def rows(x: Any, start: int, stop: int) -> Any:
+def rows(x: ArrayLike, start: int, stop: int) -> Any:
     """Some rows of matrices."""
     return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 2)
 
 
-def columns(x: Any, start: int, stop: int) -> Any:
+def columns(x: ArrayLike, start: int, stop: int) -> Any:
     """Some columns of matrices."""
     return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 1)
 
 
-def padded(x: Any, m: int, n: int) -> Any:
+def padded(x: ArrayLike, m: int, n: int) -> Any:
     """Matrices padded to a size with zeros."""
     shape = typeof(x).shape
     if shape[-2:] == (m, n):
@@ -221,7 +223,7 @@ def padded(x: Any, m: int, n: int) -> Any:
     return pad(x, np.zeros((), typeof(x).dtype)[()], config)
 
 
-def taken_rows(x: Any, order: Any) -> Any:
+def taken_rows(x: ArrayLike, order: ArrayLike) -> Any:
     """The rows at indices that are known to be in bounds."""
     *stack, _, n = typeof(x).shape
     axes = tuple(range(len(stack)))
@@ -233,7 +235,7 @@ def taken_rows(x: Any, order: Any) -> Any:
     return gather(x, expand_dims(order, (row + 1,)), numbers, sizes, mode=mode)
 
 
-def nan_where_failed(info: Any, *outs: Any) -> list[Any]:
+def nan_where_failed(info: ArrayLike, *outs: Any) -> list[Any]:
     """Results of LAPACK, NaN where the status code reports a failure."""
     ok = eq(info, full_like(info, 0))
     depth = typeof(info).ndim

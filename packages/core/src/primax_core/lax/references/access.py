@@ -16,6 +16,7 @@ from ..._ir.ref_types import is_ref
 from ..._runtime.dispatch import as_operand, check_range
 from ..._trace.core import Tracer, typeof
 from ..._trace.refs import Ref, RefOperations, get_p, new_ref_p, swap_p
+from ..._trace.typing import ArrayLike
 from .composition import compose_indices
 from .indexing import Index, parse_index, selected_shape
 from .parts import add_at, read_at, write_at
@@ -23,7 +24,9 @@ from .primitives import addupdate_p, empty_ref_p, free_ref_p, freeze_p, write_pa
 
 
 @api_boundary
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Any:
+def new_ref(
+    init_val: ArrayLike, *, memory_space: Any = None, kind: Any = None, pin: bool = False
+) -> Any:
     """A reference to a new array with initial value ``init_val``.
 
     ``ref[index]`` reads a part, ``ref[index] = value`` writes it, with integers, slices,
@@ -116,7 +119,7 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
 
 
 @api_boundary
-def freeze(ref: Any) -> Any:
+def freeze(ref: Ref) -> Any:
     """Free a reference and return its contents as an array.
 
     The contents are not copied. The reference cannot be used again.
@@ -144,7 +147,7 @@ def freeze(ref: Any) -> Any:
 
 
 @api_boundary
-def free_ref(ref: Any) -> None:
+def free_ref(ref: Ref) -> None:
     """Free a reference and discard its contents.
 
     Args:
@@ -206,7 +209,7 @@ def get(ref: Any, idx: Any = None) -> Any:
 
 
 @api_boundary
-def set(ref: Any, idx: Any, value: Any) -> None:
+def set(ref: Any, idx: Any, value: ArrayLike) -> None:
     """``ref[idx] = value``: replace the part of the array selected by an index.
 
     Args:
@@ -247,7 +250,7 @@ def _write(ref: Any, index: Index, operands: Sequence[Any], value: Any) -> None:
 
 
 @api_boundary
-def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
+def swap(ref: Any, idx: Any, value: ArrayLike, _function_name: str = "ref_swap") -> Any:
     """Replace the part of the array selected by an index, and return its old value.
 
     Args:
@@ -290,7 +293,7 @@ def _stored(value: Any, name: str) -> Any:
 
 
 @api_boundary
-def addupdate(ref: Any, idx: Any, x: Any) -> None:
+def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     """``ref[idx] += x`` in one operation; values at repeated indices are all added.
 
     Args:
