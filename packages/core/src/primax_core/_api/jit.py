@@ -484,6 +484,8 @@ def jit(
       in_shardings: shardings of the arguments, a prefix of the tuple of arguments; by default
         those of the arrays.
       out_shardings: shardings of the results, a prefix of the result; by default XLA chooses.
+        Shardings over an abstract mesh are on the devices of the arguments that have a mesh of
+        the same axes, or on those of the mesh in effect.
       static_argnums: positions of arguments that are hashable Python values. The function is
         retraced for each new value.
       static_argnames: names of such arguments. Positions and names are completed from each other.

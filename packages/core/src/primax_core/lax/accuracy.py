@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._ir.primitive import Primitive, calling_module
 from .._ir.printer import hide_defaults
@@ -73,7 +73,11 @@ class Tolerance:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
-def result_accuracy(accuracy: Any) -> Any:
+Accuracy: TypeAlias = AccuracyMode | Tolerance | None
+"""The argument ``accuracy`` of elementwise functions; ``None`` is the platform's default."""
+
+
+def result_accuracy(accuracy: Accuracy) -> Any:
     """The MLIR attribute of an accuracy; ``None`` for the default."""
     if accuracy is None or accuracy is AccuracyMode.DEFAULT:
         return None
@@ -82,7 +86,7 @@ def result_accuracy(accuracy: Any) -> Any:
     return hlo.ResultAccuracyAttr.get(0.0, 0.0, 0, accuracy.name)
 
 
-def check_accuracy(accuracy: Any) -> None:
+def check_accuracy(accuracy: Accuracy) -> None:
     """Raise TypeError if ``accuracy`` is not a valid accuracy option."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(f"accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}")
