@@ -153,7 +153,7 @@ def test_errors_of_copies():
     ref = new_ref(X)
     with pytest.raises(ValueError, match="shapes and dtypes have to agree"):
         tpu.make_async_copy(ref, ref.at[0:2])
-    with pytest.raises(NotImplementedError, match="one device"):
+    with pytest.raises(RuntimeError, match="no mesh is around the kernel"):
         pk.semaphore_signal(new_ref(np.int32(0)), device_id=1)
 
 
@@ -245,6 +245,8 @@ def test_helpers():
     assert pk.broadcast_to(np.ones(3, F32), (2, 3)).shape == (2, 3)
     with pytest.raises(TypeError, match="multiple_of takes integers"):
         pk.multiple_of(4, 1.5)
+    with pytest.raises(ValueError, match="multiple_of takes positive integers, got 0"):
+        pk.multiple_of(np.int32(0), 0)
     with pytest.raises(ValueError, match="power of two"):
         triton.CompilerParams(num_warps=3)
 

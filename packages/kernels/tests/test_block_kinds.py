@@ -54,6 +54,22 @@ def test_groups_of_rows(interpret):
     assert np.isnan(out[:2]).all() and np.isnan(out[6:]).all()
 
 
+@pytest.mark.parametrize("interpret", [False, "python"])
+def test_slices_outside_of_the_array_are_moved_to_its_edge(interpret):
+    out_spec = pk.BlockSpec((None, 8, 2), lambda i, o: (i, 0, 0))
+    offsets = np.array([10, 11, 30, 33, -2], np.int32)
+    sizes = np.array([1, 9, 3, 0, 2], np.int32)
+    slices = pk.BlockSpec((pk.BoundedSlice(8), 2), lambda i, o: (pk.ds(o[i], o[i + 5]), 0))
+    both = np.concatenate([offsets, sizes])
+    out = np.asarray(
+        call(doubles, (5, 8, 2), slices, out_spec, both, X, grid=5, interpret=interpret)
+    )
+    expected = np.full((5, 8, 2), np.nan, F32)
+    expected[0, 0], expected[1, 0], expected[2, 0] = X[10] * 2, X[11] * 2, X[11] * 2
+    expected[4, 0] = X[11] * 2  # the last but one element of the padded array is after the edge
+    np.testing.assert_array_equal(out, expected)
+
+
 @MODES
 def test_elements_after_a_slice_are_not_a_number(interpret):
     out_spec = pk.BlockSpec((None, 8, 2), lambda i, o: (i, 0, 0))

@@ -12,7 +12,13 @@ import primax_kernels as pk
 from primax_core import ShapeDtypeStruct, errors, jit, lax, make_jaxpr
 from primax_kernels._mosaic import program as mosaic_program
 from primax_kernels._triton import program as triton_program
-from primax_kernels.tpu import VMEM, CompilerParams, SemaphoreType
+from primax_kernels.tpu import (
+    VMEM,
+    CompilerParams,
+    SemaphoreType,
+    async_copy,
+    emit_pipeline,
+)
 from primax_kernels.triton import load, store
 
 X = np.arange(10, dtype=F32)
@@ -351,3 +357,28 @@ def test_names_in_texts_are_identifiers(name):
     kernel = make_jaxpr(pk.pallas_call(copy, OUT, name=name))(X).eqns[0].params["kernel"]
     for emit in (triton_program.emit, mosaic_program.emit):
         assert re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", emit(kernel).name)
+
+
+def test_errors_of_specifications_have_the_line_of_the_kernel() -> None:
+    with pytest.raises(ValueError, match="there are 1 operands") as caught:
+        call(input_output_aliases={3: 0})
+    (note,) = caught.value.__notes__
+    assert re.fullmatch(r"In the call of the kernel copy at .*test_kernel_errors.py:\d+\.", note)
+
+
+def test_arguments_that_are_no_references() -> None:
+    def kernel(x, o, body):
+        o[...] = x[...]
+        body(x, o)
+
+    def fails(text, body):
+        with pytest.raises(TypeError, match=text):
+            pk.pallas_call(lambda x, o: kernel(x, o, body), OUT)(X)
+
+    part = pk.BlockSpec((5,), lambda i: i)
+    pipeline = emit_pipeline(lambda a, b: None, grid=2, in_specs=[part], out_specs=[part])
+    fails("a pipeline takes references of the kernel", lambda x, o: pipeline(x[...], o))
+    fails("a copy is between references or views", lambda x, o: async_copy(x[...], o))
+    fails("semaphore_signal takes a semaphore", lambda x, o: pk.semaphore_signal(None))
+    fails("loop: upper is an integer scalar, got 'a'", lambda x, o: pk.loop(0, "a")(lambda i: None))
+    fails("loop: lower is an integer scalar", lambda x, o: pk.loop(x[...], 3)(lambda i: None))

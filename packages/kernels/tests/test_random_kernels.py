@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from kernels_under_test import F32
 
 import primax_kernels as pk
@@ -19,6 +19,7 @@ MAPS = {
     "sum": lambda i, j: (i + j, j),
     "half": lambda i, j: (lax.div(i, np.int32(2)), j),
     "backwards": lambda i, j: (2 - i, j),
+    "from the end": lambda i, j: (i - 2, j),
 }
 
 
@@ -37,6 +38,8 @@ def kernels(draw):
 
 @settings(max_examples=25, deadline=None, database=None)
 @given(kernels())
+@example(((3, 3), (2, 1), "sum", "backwards", True, False, (2, 0), "none", None))
+@example(((3, 3), (2, 1), "from the end", "same", True, False, (0, 0), "none", None))
 def test_compiled_equals_python(spec):
     grid, block, in_map, out_map, element, squeezed, missing, uses, semantics = spec
     shape = tuple(3 * b for b in block)

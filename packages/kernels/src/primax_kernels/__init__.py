@@ -31,6 +31,7 @@ from ._debugging import KernelCheckError as KernelCheckError
 from ._debugging import debug_check as debug_check
 from ._debugging import delay as delay
 from ._debugging import enable_debug_checks as enable_debug_checks
+from ._devices import DeviceIdType as DeviceIdType
 from ._explaining import KernelExplanation as KernelExplanation
 from ._explaining import explain_kernel as explain_kernel
 from ._gpu_operations import multiple_of as multiple_of
@@ -56,9 +57,9 @@ from ._poison import enable_poison_buffers as enable_poison_buffers
 from ._primitive import pallas_call_p as pallas_call_p
 from ._selected import select_ref as select_ref
 from ._semaphores import semaphore as semaphore
-from ._semaphores import semaphore_read as semaphore_read
-from ._semaphores import semaphore_signal as semaphore_signal
-from ._semaphores import semaphore_wait as semaphore_wait
+from ._semaphore_operations import semaphore_read as semaphore_read
+from ._semaphore_operations import semaphore_signal as semaphore_signal
+from ._semaphore_operations import semaphore_wait as semaphore_wait
 from ._tuning.autotuned import Autotuned as Autotuned
 from ._tuning.autotuned import TuningResult as TuningResult
 from ._tuning.autotuned import autotune as autotune

@@ -126,12 +126,20 @@ def former(ref: Any, *, mask: Any = None) -> Any:
     return _bind(former_get_p, view, mask, other)
 
 
+def described(x: Any) -> str:
+    """The type of an array, or the text of another object, for errors."""
+    try:
+        return str(typeof(x))
+    except TypeError:
+        return repr(x)
+
+
 def _view(ref: Any, index: Any = ...) -> RefView:
     if isinstance(ref, RefView):
         view = ref if index is ... else RefView(ref, index)
     else:
         if not hasattr(ref, "at") or not hasattr(ref, "shape"):
-            raise TypeError(f"expected a reference or a view of one, got {ref!r}")
+            raise TypeError(f"expected a reference or a view of one, got {described(ref)}")
         view = RefView(ref, index)
     if isinstance(view.base, RefView):
         raise ValueError(

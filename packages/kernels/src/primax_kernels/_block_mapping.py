@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from ._block_specs import (
     Blocked,
     BlockSpec,
     BoundedSlice,
+    Buffered,
     Element,
     Indirect,
     NoBlockSpec,
@@ -71,6 +73,16 @@ class Extent(NamedTuple):
         return not (self.bounded or self.indirect)
 
 
+def _margin(n: int, extent: Extent) -> tuple[int, int]:
+    if extent.indirect:
+        return 0, 0
+    lo, hi = extent.padding
+    if extent.step == extent.size:
+        return lo, -n % max(extent.size, 1)
+    reach = extent.size - 1 if n else extent.size
+    return lo, max(hi, reach)
+
+
 @dataclass(frozen=True, eq=False)
 class BlockMapping:
     """Blocks of an array: one for each step of the grid. Mappings with equal contents are equal.
@@ -83,6 +95,8 @@ class BlockMapping:
       name: the operand in errors, such as ``in_specs[0]``.
       memory_space: memory of the block.
       whole: True if each step has the whole array.
+      rank: the number of dimensions of the grid.
+      buffers: the number of buffers of a block, or ``None``.
     """
 
     aval: ShapedArray
@@ -92,10 +106,12 @@ class BlockMapping:
     memory_space: Any
     whole: bool
     rank: int
+    buffers: Buffered | None = None
 
     @cached_property
     def _key(self) -> Hashable:
         parts = self.aval, self.extents, self.name, self.memory_space, self.whole, self.rank
+        parts = (*parts, self.buffers)
         return (*parts, jaxpr_key(self.index_map))
 
     def __eq__(self, other: object) -> bool:
@@ -121,14 +137,11 @@ class BlockMapping:
 
     @property
     def margins(self) -> tuple[tuple[int, int], ...]:
-        """Elements before and after each axis that blocks may reach, wherever they begin."""
-        return tuple(
-            (0, 0)
-            if e.indirect
-            else (lo, max(hi, e.size) if e.step != e.size else -n % max(e.size, 1))
-            for n, e in zip(self.aval.shape, self.extents)
-            for lo, hi in [e.padding]
-        )
+        """Elements before and after each axis that blocks may reach.
+
+        Windows at any positions begin at the last element at most.
+        """
+        return tuple(_margin(n, e) for n, e in zip(self.aval.shape, self.extents))
 
     @cached_property
     def is_plain(self) -> bool:
@@ -218,7 +231,10 @@ def mapping_of(
         )
     index_map = _staged_map(user_map, extents, grid, prefetched, name, dynamic, closed)
     whole = user_map is None and all(e.size == n for e, n in zip(extents, aval.shape))
-    return BlockMapping(aval, extents, index_map, name, memory_space, whole, len(grid))
+    buffers = getattr(spec, "pipeline_mode", None)
+    if not isinstance(buffers, (Buffered, NoneType)):
+        raise TypeError(f"{name}: pipeline_mode is a Buffered or None, got {buffers!r}")
+    return BlockMapping(aval, extents, index_map, name, memory_space, whole, len(grid), buffers)
 
 
 def _check_blocks_exist(extents: tuple[Extent, ...], aval: ShapedArray, name: str) -> None:

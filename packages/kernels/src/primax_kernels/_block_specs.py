@@ -77,7 +77,19 @@ class RevisitMode(enum.Enum):
 
 @dataclass(frozen=True)
 class Buffered:
-    """Number of buffers of a block, for backends that prefetch blocks; others ignore it."""
+    """Number of buffers of a block, for backends that prefetch blocks; others ignore it.
+
+    Args:
+      buffer_count: 1 (a block is fetched when its step begins) or 2 in kernels for TPUs, any number
+        in pipelines with allocations.
+      use_lookahead: refused on TPUs, where blocks are fetched one step before.
+      revisit: a `RevisitMode`, for blocks that steps share; ``ANY`` with one buffer only.
+      prefetched_count: the number of blocks that are fetched before a pipeline.
+
+    Raises:
+      TypeError: if a count is no integer, or ``revisit`` is something else.
+      ValueError: for ``buffer_count`` less than 1, or a negative ``prefetched_count``.
+    """
 
     buffer_count: int
     use_lookahead: bool = False
@@ -85,6 +97,14 @@ class Buffered:
     prefetched_count: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("buffer_count", "prefetched_count"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{name} is an integer, got {value!r}")
+        if self.revisit is not None and not isinstance(self.revisit, RevisitMode):
+            raise TypeError(f"revisit is a RevisitMode or None, got {self.revisit!r}")
+        if self.prefetched_count < 0:
+            raise ValueError(f"prefetched_count is not negative, got {self.prefetched_count}")
         if self.buffer_count < 1:
             raise ValueError(f"buffer_count is at least 1, got {self.buffer_count}")
 

@@ -32,6 +32,7 @@ from ._block_specs import (
     no_block_spec,
 )
 from ._checking import check_steps
+from ._devices import mesh_axes, varying
 from ._grid import UNKNOWN_SIZE
 from ._interpret_mode import interpret_mode
 from ._interpret_params import InterpretParams
@@ -234,17 +235,21 @@ class _KernelCall:
         mapping, fun = self._mapping(leaves, in_tree)
         sizes = [lax.convert_element_type(self.spec.grid[d], INDEX_DTYPE) for d in mapping.dynamic]
         leaves = [*sizes, *leaves]
-        key = mapping, state.trace_key
+        key = mapping, state.trace_key, mesh_axes()
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = trace(fun, mapping)
             if self.debug:
                 print(kernel.jaxpr)
+        if kernel.depends_on_device:
+            leaves = [varying(x) for x in leaves]
         if self._rule is _UNDIVIDED:
             results = pallas_call_p.bind(*leaves, kernel=kernel)
         else:
             division = division_of(kernel, self._rule)
             results = divided_pallas_call_p.bind(*leaves, kernel=kernel, division=division)
+        if kernel.depends_on_device and not leaves:
+            results = [varying(x) for x in results]
         return tree_util.tree_unflatten(tree_util.tree_structure(self.out_shape), results)
 
     def _named_after_the_kernel(self) -> Callable[..., Any]:
@@ -262,10 +267,14 @@ class _KernelCall:
         avals = tuple(_aval(x, i) for i, x in enumerate(leaves))
         key = avals, in_tree, state.trace_key
         if key not in self._mappings:
-            mapping = _mapping(
-                self.kernel, self.name, self.spec, avals, in_tree, self.out_shape, self.aliases,
-                self.compiler_params,
-            )  # fmt: skip
+            try:
+                mapping = _mapping(
+                    self.kernel, self.name, self.spec, avals, in_tree, self.out_shape,
+                    self.aliases, self.compiler_params,
+                )  # fmt: skip
+            except (TypeError, ValueError) as error:
+                error.add_note(f"In the call of the kernel {summarize_function(self.kernel)}.")
+                raise
             fun = _on_leaves(self.kernel, self.spec, in_tree, self.out_shape)
             self._mappings[key] = mapping, fun
         return self._mappings[key]

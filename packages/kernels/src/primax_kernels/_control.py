@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax_core import debug, free_ref, lax, tree_util
-from primax_core.extend import ShapedArray, Tracer, current_trace
+from primax_core import debug, dtypes, free_ref, lax, tree_util
+from primax_core.extend import ShapedArray, Tracer, current_trace, typeof
 from primax_core.ref import empty_ref
 
 from ._memory_spaces import scratch_type
@@ -71,8 +71,12 @@ def loop(
       A decorator whose result is the final carry.
 
     Raises:
+      TypeError: if ``lower``, ``upper`` or ``step`` is no integer scalar.
       ValueError: if ``step`` is not positive.
     """
+    for name, x in (("lower", lower), ("upper", upper), ("step", step)):
+        if not _is_integer(x):
+            raise TypeError(f"loop: {name} is an integer scalar, got {x!r}")
     if isinstance(step, int) and step < 1:
         raise ValueError(f"loop takes a positive step, got {step}")
     known = all(isinstance(x, (int, np.integer)) for x in (lower, upper, step))
@@ -95,6 +99,14 @@ def loop(
         return lax.fori_loop(0, count, body, init_carry, unroll=unroll)
 
     return decorate
+
+
+def _is_integer(x: Any) -> bool:
+    try:
+        aval = typeof(x)
+    except TypeError:
+        return False
+    return getattr(aval, "shape", None) == () and dtypes.issubdtype(aval.dtype, np.integer)
 
 
 def run_scoped(

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from primax_core.extend import current_trace
+from primax_core.extend import Primitive, current_trace
 
+from ._access import described
 from ._copy_operations import bind_copy, copy_start_p, copy_wait_p
+from ._devices import Axes, logical_device
+from ._remote_operations import bind_remote, remote_copy_start_p, remote_copy_wait_p
 from ._selected import SelectedRef
-from ._semaphores import semaphore_signal, semaphore_wait
+from ._semaphore_operations import check_semaphore, is_reference, semaphore_signal, semaphore_wait
+from ._semaphores import SemaphoreType
 from ._typing import Reference
 
 
@@ -79,16 +83,27 @@ def make_async_copy(
       src_sem: not supported: only copies between devices have two semaphores.
 
     Raises:
+      TypeError: if the source or the destination is no reference.
       ValueError: if shapes or dtypes differ.
     """
     if src_sem is not None:
         raise ValueError("make_async_copy takes one semaphore for a copy on one device")
+    _check_equal_types(src_ref, dst_ref)
+    return AsyncCopy(src_ref, dst_ref, sem)
+
+
+def _check_equal_types(src_ref: Any, dst_ref: Any) -> None:
+    for ref in (src_ref, dst_ref):
+        if not is_reference(ref):
+            raise TypeError(
+                f"a copy is between references or views of them, such as ref.at[0:8]; got "
+                f"{described(ref)}"
+            )
     if src_ref.shape != dst_ref.shape or src_ref.dtype != dst_ref.dtype:
         raise ValueError(
             f"a copy from {np.dtype(src_ref.dtype)}{list(src_ref.shape)} to "
             f"{np.dtype(dst_ref.dtype)}{list(dst_ref.shape)}: shapes and dtypes have to agree"
         )
-    return AsyncCopy(src_ref, dst_ref, sem)
 
 
 def async_copy(
@@ -129,6 +144,48 @@ def _write(ref: Any, value: Any) -> None:
         ref[...] = value
 
 
+@dataclass(frozen=True)
+class RemoteCopy:
+    """A copy to another device, see `make_async_remote_copy`."""
+
+    src_ref: Any
+    dst_ref: Any
+    send_sem: Any
+    recv_sem: Any
+    device: Any
+    mesh: Axes
+
+    def _bind(self, prim: Primitive, **params: Any) -> None:
+        names = ("src_ref", "dst_ref", "send_sem", "recv_sem")
+        refs = [getattr(self, name) for name in names]
+        for name, ref in zip(names, refs):
+            if isinstance(ref, SelectedRef):
+                ref.branches(lambda r, n=name: replace(self, **{n: r})._bind(prim, **params))
+                return
+        nbytes = math.prod(self.dst_ref.shape) * np.dtype(self.dst_ref.dtype).itemsize
+        bind_remote(
+            prim, "make_async_remote_copy", refs, self.device, nbytes=nbytes, mesh=self.mesh,
+            **params,
+        )  # fmt: skip
+
+    def start(self, priority: int = 0) -> None:
+        """Begin the copy; ``priority`` is a hint."""
+        self._bind(remote_copy_start_p)
+
+    def wait(self) -> None:
+        """Wait until the copy has left this device, and one into ``dst_ref`` has arrived."""
+        self.wait_send()
+        self.wait_recv()
+
+    def wait_send(self) -> None:
+        """Wait until the copy has left this device: the source may be written again."""
+        self._bind(remote_copy_wait_p, arrived=False)
+
+    def wait_recv(self) -> None:
+        """Wait until a copy of this size into ``dst_ref`` has arrived from another device."""
+        self._bind(remote_copy_wait_p, arrived=True)
+
+
 def make_async_remote_copy(
     src_ref: Reference,
     dst_ref: Reference,
@@ -136,17 +193,42 @@ def make_async_remote_copy(
     recv_sem: Reference,
     device_id: Any,
     device_id_type: Any = None,
-) -> AsyncCopy:
-    """A copy to another device.
+) -> RemoteCopy:
+    """A copy to another device of the mesh that has not been started.
+
+    The kernel is called inside of a ``shard_map`` whose axes are all those of the mesh, and all
+    devices run it. On TPUs the copy is one of the chip's. The destination has to be ready: devices
+    tell each other so by `get_barrier_semaphore`. On CPUs the copies of all devices are
+    a collective: each device has to reach the call, so that conditions around it may depend on the
+    grid and not on values of the device.
+
+    Args:
+      src_ref: the source, a reference or a view of it, on this device.
+      dst_ref: the destination, in the memory of the other device.
+      send_sem: a semaphore of kind `SemaphoreType.DMA` on this device; it counts what has left.
+      recv_sem: one on the other device; it counts what has arrived.
+      device_id: a sequence with the position along each axis of the mesh; a dict from names of axes
+        to positions, where other positions are those of this device; or an integer
+        scalar, on a mesh of one axis or with ``DeviceIdType.LOGICAL``.
+      device_id_type: a `DeviceIdType`; by default ``MESH``.
+
+    Returns:
+      An object with the methods ``start``, ``wait``, ``wait_send`` and ``wait_recv``.
 
     Raises:
-      NotImplementedError: on this backend, where a kernel runs on one device.
+      RuntimeError: if the kernel is not called inside of a ``shard_map``.
+      TypeError: for arrays in place of references, a semaphore of another kind, or positions that
+        are no integers.
+      ValueError: if shapes or dtypes differ, or the number of the device does not fit the mesh.
+
+    Derivatives are those of collectives on arrays.
     """
-    raise NotImplementedError(
-        "a copy to another device inside of a kernel is not supported on this backend: end the "
-        "kernel, move its result with lax.ppermute or lax.all_gather in shard_map, and go on in a "
-        "second kernel"
-    )
+    function = "make_async_remote_copy"
+    _check_equal_types(src_ref, dst_ref)
+    for name, semaphore in (("send_sem", send_sem), ("recv_sem", recv_sem)):
+        check_semaphore(function, name, semaphore, SemaphoreType.DMA)
+    device, mesh = logical_device(function, device_id, device_id_type)
+    return RemoteCopy(src_ref, dst_ref, send_sem, recv_sem, device, mesh)
 
 
 def async_remote_copy(
@@ -156,6 +238,8 @@ def async_remote_copy(
     recv_sem: Reference,
     device_id: Any,
     device_id_type: Any = None,
-) -> AsyncCopy:
-    """A copy to another device that is started. Raises the errors of `make_async_remote_copy`."""
-    return make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
+) -> RemoteCopy:
+    """A copy to another device that is started; see `make_async_remote_copy`."""
+    copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
+    copy.start()
+    return copy

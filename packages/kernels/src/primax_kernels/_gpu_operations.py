@@ -136,7 +136,7 @@ def multiple_of(x: ArrayLike, values: Any) -> Any:
 
     Raises:
       TypeError: if ``values`` are not integers.
-      ValueError: if their number is not the number of axes.
+      ValueError: if one is not positive, or their number is not the number of axes.
 
     >>> multiple_of(16, 8)
     16
@@ -157,6 +157,8 @@ def _hint(prim: Primitive, x: Any, values: Any) -> Any:
     for value in listed:
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{prim.name} takes integers, got {value!r}")
+        if value < 1:
+            raise ValueError(f"{prim.name} takes positive integers, got {value}")
     if not isinstance(x, Tracer):
         return x
     rank = max(len(typeof(x).shape), 1)

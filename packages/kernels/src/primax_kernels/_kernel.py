@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
@@ -23,8 +24,10 @@ from primax_core.extend.runtime import bounded_cache
 from . import _grid
 from ._block_mapping import INDEX, BlockMapping
 from ._content import value_key
+from ._devices import Axes, devices_of_kernel, unchecked
 from ._on_demand import NeedsMemory, memory_from, references_in
 from ._random_bits import STATE, NeedsState, state_in
+from ._remote_operations import axes_of, communicates
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +116,30 @@ class Kernel(GridMapping):
         return lines
 
     @cached_property
+    def communicates(self) -> bool:
+        """Return True if the kernel copies or signals to other devices."""
+        return communicates(self.jaxpr)
+
+    @property
+    def depends_on_device(self) -> bool:
+        """Return True if equal operands give different results on different devices."""
+        return bool(self.device_axes)
+
+    @cached_property
+    def device_axes(self) -> Axes:
+        """The axes of the mesh whose devices run the kernel; ``()`` if it depends on none."""
+        original = getattr(self, "original", None)  # of a batch, or of values and tangents
+        return axes_of(self.jaxpr) if original is None else original.device_axes
+
+    @cached_property
     def discharged(self) -> Jaxpr:
         """The kernel as a function of arrays to the final contents of all references."""
-        return discharge_jaxpr(self.jaxpr)
+        with self.without_placements():
+            return discharge_jaxpr(self.jaxpr)
+
+    def without_placements(self) -> AbstractContextManager[None]:
+        """Context manager for jaxprs that are kept: their types say nothing about devices."""
+        return unchecked(self.device_axes) if self.device_axes else nullcontext()
 
 
 def check_result(mapping: GridMapping, result: Any) -> None:
@@ -171,7 +195,8 @@ def trace(fun: Callable[..., Any], mapping: GridMapping) -> Kernel:
     while True:
         avals = [INDEX] * len(grid) + mapping.ref_avals + added
         try:
-            jaxpr = stage(body, avals, mapping.name)
+            with devices_of_kernel():
+                jaxpr = stage(body, avals, mapping.name)
             break
         except NeedsState:
             state_at = len(added)

@@ -124,10 +124,12 @@ def get_global(what: HasShape | SemaphoreType) -> Any:
 
 
 def get_barrier_semaphore(tag: Hashable | None = None) -> Any:
-    """The semaphore of the kernel with which devices wait for each other.
+    """The semaphore with which the devices that run the kernel wait for each other.
 
-    Kernels run on one device, so that it counts the signals of this device; signals to others are
-    refused. The kernel has to wait until it is 0 again.
+    It exists before the kernel starts, so that a device can signal that its memory is ready. The
+    kernel has to wait until it is 0 again. On TPUs a kernel that communicates needs a number,
+    ``CompilerParams(collective_id=...)``, which kernels with the same devices that run at one time
+    do not share, and has one such semaphore.
 
     Args:
       tag: calls with equal tags in one kernel have the same semaphore; without, all calls.
@@ -140,5 +142,5 @@ def get_barrier_semaphore(tag: Hashable | None = None) -> Any:
         hash(tag)
     except TypeError:
         raise TypeError(f"the tag of a barrier semaphore is hashable, got {tag!r}") from None
-    aval = SemaphoreType.REGULAR.get_ref_aval()
+    aval = SemaphoreType.BARRIER.get_ref_aval()
     return request("get_barrier_semaphore", aval, ("barrier", tag))

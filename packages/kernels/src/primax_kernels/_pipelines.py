@@ -12,7 +12,7 @@ from primax_core import ds, free_ref, freeze, lax, new_ref, tree_util
 from primax_core.extend import AbstractRef, ShapedArray, Tracer
 
 from . import _grid
-from ._access import former, load, store
+from ._access import described, former, load, store
 from ._block_mapping import INDEX, INDEX_DTYPE, BlockMapping, index_of, mapping_of
 from ._block_specs import grid_tuple, is_whole
 from ._buffered_pipelines import PipelineStep, Steps, run_buffered
@@ -22,6 +22,7 @@ from ._cores import core_of
 from ._grid import UNKNOWN_SIZE
 from ._memory_spaces import unwritten_value
 from ._on_demand import get_global
+from ._semaphore_operations import is_reference
 from ._typing import Grid
 
 
@@ -80,6 +81,12 @@ def emit_pipeline(
                 f"the pipeline has {len(in_specs)} in_specs and {len(out_specs)} out_specs, but "
                 f"got {len(refs)} references"
             )
+        for i, ref in enumerate(refs):
+            if not is_reference(ref):
+                raise TypeError(
+                    f"a pipeline takes references of the kernel, and argument {i} is "
+                    f"{described(ref)}: call it inside of a kernel"
+                )
         mappings = [
             mapping_of(
                 spec,

@@ -12,7 +12,7 @@ from primax_core import device_put, dtypes, freeze, new_ref
 from primax_core.extend import AbstractRef, Tracer, current_trace, typeof
 
 from . import _grid
-from ._block_mapping import BlockMapping
+from ._block_mapping import BlockMapping, Extent
 from ._kernel import GridMapping, check_result
 from ._memory_spaces import unwritten_value
 from ._on_demand import memory_from
@@ -100,6 +100,15 @@ def leading(shape: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(n) for n in shape)
 
 
+def _inside(positions: np.ndarray, extent: Extent, n: int) -> np.ndarray:
+    """The positions of a block, moved to the edge of the array as compiled kernels move them."""
+    if extent.indirect or positions.size == 0:
+        return np.clip(positions, 0, n - 1)
+    first = int(positions[0])
+    start = min(max(first + n if first < 0 else first, 0), n - extent.size)
+    return positions + (start - first)
+
+
 class _Padded:
     """An array with the elements outside of it that blocks may reach."""
 
@@ -115,7 +124,7 @@ class _Padded:
         extents = self.mapping.extents
         if not self.mapping.is_plain:
             positions = self.mapping.positions(ids, scalars)
-            return np.ix_(*(np.clip(p, 0, n - 1) for p, n in zip(positions, self.x.shape)))
+            return np.ix_(*map(_inside, positions, extents, self.x.shape))
         rows = zip(self.mapping.starts(ids, scalars), extents, self.x.shape)
         # As compiled: negative starts count from the end, then all are clamped.
         starts = [

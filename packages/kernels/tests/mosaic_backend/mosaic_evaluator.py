@@ -489,8 +489,9 @@ class Call:
         self.scratch = []
         for _, type_ in self.main.parameters[first:]:
             shape, element = parse_type(type_)
-            dtype = np.int64 if element == "!tpu.dma_semaphore" else DTYPES[element]
-            self.scratch.append(garbage(shape, dtype))
+            semaphores = element.startswith("!tpu.")
+            dtype = np.int64 if semaphores else DTYPES[element]
+            self.scratch.append(np.zeros(shape, dtype) if semaphores else garbage(shape, dtype))
         self.copies: list[Any] = []
 
     def run(self) -> None:
@@ -510,13 +511,17 @@ class Call:
             for (name, type_), x in zip(self.main.parameters, values):
                 assert not isinstance(x, np.ndarray) or parse_type(type_)[0] == x.shape, name
             bound = dict(zip(names, [*values, *self.scratch], strict=True))
-            Machine(bound, self.copies).run(self.main.body)
+            self.machine(bound).run(self.main.body)
             if following is not None:
                 self._fetch(following)
             for w in self.windows[self.n_inputs :]:
                 if following is None or w.index(following, self.prefetched) != w.at:
                     w.write_back()
         assert not self.copies, "a copy that is not awaited"
+
+    def machine(self, values: dict[str, Any]) -> Machine:
+        """The machine that evaluates a step, with the values of the parameters by name."""
+        return Machine(values, self.copies)
 
     def _fetch(self, ids: Sequence[int]) -> None:
         for w in self.windows[: self.n_inputs]:
@@ -533,7 +538,9 @@ def _in_memory(x: np.ndarray) -> np.ndarray:
     return x.view(f"int{x.dtype.itemsize * 8}") if x.dtype.kind == "u" else x
 
 
-def evaluate(program: Any, kernel: Any, args: Sequence[np.ndarray]) -> list[np.ndarray]:
+def evaluate(
+    program: Any, kernel: Any, args: Sequence[np.ndarray], call: Callable[..., Call] = Call
+) -> list[np.ndarray]:
     """The results of a kernel's program.
 
     Memory that an operand and a result share is one array, as XLA makes it.
@@ -552,7 +559,7 @@ def evaluate(program: Any, kernel: Any, args: Sequence[np.ndarray]) -> list[np.n
         unwritten = _in_memory(garbage(m.aval.shape, m.aval.dtype))
         outputs.append(inputs[shared[o]] if o in shared else unwritten)
     sizes = [max(int(args[j]), 0) for j in program.sizes]
-    Call(program.text, inputs, outputs, sizes).run()
+    call(program.text, inputs, outputs, sizes).run()
     results = []
     for x, m in zip(outputs, kernel.outputs):
         x = x.reshape(m.aval.shape)

@@ -16,6 +16,7 @@ from primax_core import dtypes, lax, vmap
 from primax_kernels import (
     ANY,
     BlockSpec,
+    Buffered,
     Element,
     PrefetchScalarGridSpec,
     ds,
@@ -182,6 +183,9 @@ GRIDS: dict[str, Case] = {
                         BlockSpec((128, 128), lambda i, j, k: (k, j))],
                    outs=BlockSpec((8, 128), lambda i, j, k: (i, j)),
                    scratch=[VMEM((8, 128), F32)], tolerance=1e-5),
+    "buffers": Case(_double, like(24, 300), array((24, 300)), grid=(3,),
+                    ins=[BlockSpec((8, 300), lambda i: (i, 0), pipeline_mode=Buffered(1))],
+                    outs=BlockSpec((8, 300), lambda i: (2 - i, 0), pipeline_mode=Buffered(2))),
     "sometimes": Case(_sometimes, like(20, 300), X, grid=(3,), ins=[ROWS], outs=ROWS),
     "upper_rows": Case(_upper_rows, like(20, 300), X, grid=(3,), ins=[ROWS], outs=ROWS),
     "uncovered": Case(_double, like(32, 300), X, grid=(2,), ins=[ROWS], outs=ROWS),

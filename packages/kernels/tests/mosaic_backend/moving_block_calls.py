@@ -55,6 +55,19 @@ def _listed(spec: Any) -> Any:
     )
 
 
+COLUMNS = BlockSpec((8, BoundedSlice(128)), lambda i, o: (0, ds(o[i], o[i + 1] - o[i])))
+EACH = BlockSpec((None, 8, 128), lambda i, o: (i, 0, 0))
+COLUMNS_AT = BlockSpec((8, Indirect(3)), lambda i, at: (1, at[ds(i * 3, 3)]))
+EACH_AT = BlockSpec((None, 8, 3), lambda i, at: (i, 0, 0))
+BOTH = BlockSpec(
+    (BoundedSlice(8), BoundedSlice(128)), lambda i, o: (ds(i, i + 2), ds(o[i], o[i + 1] - o[i]))
+)
+FLAT = BlockSpec((BoundedSlice(128),), lambda i, o: (ds(o[i], o[i + 1] - o[i]),))
+FLAT_ROWS = BlockSpec((None, None, 128), lambda i, o: (i, 0, 0))
+CUTS = np.array([0, 5, 130, 130, 256], I32)
+BEYOND = np.array([200, 250, 400, 400, 410], I32)
+AT_COLUMNS = np.array([3, 255, 130, 0, 128, 64], I32)
+
 _ROW = BlockSpec((None, 1, 256), lambda i, o: (i, 0, 0))
 _THREES = array((2, 3, 128))
 MOVING: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -67,5 +80,13 @@ MOVING: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "outside": (_call(_doubles, (2, 3, 128), AT, THREE, 2),
                 (np.array([30, -1, 4, 0, 5, 9], I32), X)),
     "scatter": (_call(_doubles, (24, 256), THREE, AT, 2), (ROWS, _THREES)),
+    "columns": (_call(_doubles, (8, 256), COLUMNS, COLUMNS, 4), (CUTS, X)),
+    "after columns": (_call(_doubles, (4, 8, 128), COLUMNS, EACH, 4), (CUTS, X)),
+    "columns beyond the end": (_call(_doubles, (4, 8, 128), COLUMNS, EACH, 4), (BEYOND, X)),
+    "rows and columns": (_call(_doubles, (4, 8, 128), BOTH, EACH, 4), (CUTS, X)),
+    "parts of a vector": (_call(_doubles, (4, 1, 128), FLAT, FLAT_ROWS, 4), (CUTS, X[0])),
+    "columns at": (_call(_doubles, (2, 8, 3), COLUMNS_AT, EACH_AT, 2), (AT_COLUMNS, X)),
+    "into columns at": (_call(_doubles, (24, 256), EACH_AT, COLUMNS_AT, 2),
+                        (AT_COLUMNS, array((2, 8, 3)))),
     "added": (_call(_added, (24, 256), THREE, AT, 2, aliased=True), (ROWS, _THREES, X)),
 }  # fmt: skip

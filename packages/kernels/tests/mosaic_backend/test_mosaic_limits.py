@@ -15,7 +15,9 @@ from primax_core.extend import Primitive, abstract, native
 from primax_kernels import (
     ANY,
     BlockSpec,
+    Buffered,
     Element,
+    RevisitMode,
     ds,
     pallas_call,
     program_id,
@@ -24,6 +26,7 @@ from primax_kernels import (
 )
 from primax_kernels._mosaic.errors import MosaicError
 from primax_kernels._mosaic.limits import checked, limits
+from primax_kernels._mosaic.program import emit
 from primax_kernels.tpu import (
     CMEM,
     HBM,
@@ -157,7 +160,7 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "empty": (maps(lambda x: lax.concatenate([x, x], 0), np.zeros((0, 8), F32)),
               r"in_specs\[0\] of shape \(0, 8\) has no elements"),
     "vmem": (maps(lax.neg, np.zeros((4096, 1024), F32)),
-             "take 67108864 bytes of VMEM, the limit is 16777216: use smaller blocks, or a larger"),
+             "take 67108864 bytes of VMEM, the limit is 16777216: use smaller blocks, one"),
     "scratch": (Case(lambda x, o, s: _copy(x, o), like(8), array((8,)),
                      scratch=[HBM((8,), F32)]), r"scratch_shapes\[0\] has the memory space HBM"),
 }  # fmt: skip
@@ -193,6 +196,9 @@ def test_sizes_of_memory() -> None:
     ("params", "pattern"),
     [
         ({"vmem_limit_bytes": "1"}, "vmem_limit_bytes is an integer, got '1'"),
+        ({"vmem_limit_bytes": 0}, "vmem_limit_bytes is at least 1, got 0"),
+        ({"collective_id": -1}, "collective_id is at least 0, got -1"),
+        ({"allow_input_fusion": True}, "allow_input_fusion is a sequence of Booleans"),
         (CompilerParams(opt_level=2), "has opt_level=2, which this backend does not pass on"),
         (CompilerParams(flags={"a": 1}), "has flags={'a': 1}"),
         (CompilerParams(serialization_format=2), "serialization_format is 1"),
@@ -201,6 +207,37 @@ def test_sizes_of_memory() -> None:
 def test_parameters(params: Any, pattern: str) -> None:
     (reason,) = reasons_of(maps(lax.neg, array((8,))), params)
     assert pattern in reason
+
+
+@pytest.mark.parametrize(
+    ("buffers", "pattern"),
+    [
+        (Buffered(3), "buffer_count=3; a block of a kernel has one buffer or two"),
+        (Buffered(2, use_lookahead=True), "leave use_lookahead and prefetched_count away"),
+        (Buffered(2, prefetched_count=1), "leave use_lookahead and prefetched_count away"),
+        (Buffered(2, revisit=RevisitMode.ANY), "use Buffered(1, revisit=RevisitMode.ANY)"),
+    ],
+)
+def test_buffers(buffers: Buffered, pattern: str) -> None:
+    rows = BlockSpec((8, 128), lambda i: (i, 0), pipeline_mode=buffers)
+    case = Case(_copy, like(32, 128), array((32, 128)), grid=(4,), ins=[rows], outs=rows)
+    (reason,) = reasons_of(case)[:1]
+    assert pattern in reason and "in_specs[0]" in reason
+
+
+def test_one_buffer_takes_half_of_the_memory() -> None:
+    def program(buffers: Buffered | None) -> Any:
+        rows = BlockSpec((8, 128), lambda i: (i, 0), pipeline_mode=buffers)
+        case = Case(_copy, like(32, 128), array((32, 128)), grid=(4,), ins=[rows], outs=rows)
+        return emit(kernel_of(call_of(case), *case.args))
+
+    one, two, default = (program(b) for b in (Buffered(1), Buffered(2), None))
+    assert one.vmem_bytes == 2 * 4096 and two.vmem_bytes == default.vmem_bytes == 4 * 4096
+    assert one.text.count("#tpu.pipeline_mode<synchronous>") == 2
+    assert two.text.count("#tpu.pipeline_mode<double_buffered>") == 2
+    assert "pipeline_mode" not in default.text
+    immediate = program(Buffered(1, revisit=RevisitMode.IMMEDIATE)).text
+    assert "revisit_mode = #tpu.revisit_mode<immediate>" in immediate
 
 
 def test_targets() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,15 @@ def test_rows_are_copied(name: str) -> None:
     np.testing.assert_allclose(result, call(*args)[0], rtol=1e-5, atol=1e-5)
 
 
+def test_steps_that_write_whole_rows_run_on_one_core() -> None:
+    words = {}
+    for name in ("columns", "groups"):
+        call, args = MOVING[name]
+        kernel = replace(kernel_of(call, *args), semantics=("parallel",))
+        words[name] = re.findall(r"#tpu.dimension_semantics<(\w+)>", emit(kernel).text)
+    assert words == {"columns": ["arbitrary"], "groups": ["parallel"]}
+
+
 @pytest.mark.parametrize("target", ["v4:2x2x1", "v5e:2x2"])
 def test_moving_blocks_compile(target: str) -> None:
     compiles(target, [], calls="from moving_block_calls import MOVING as CALLS")
@@ -38,13 +49,16 @@ def double(x: Any, o: Any) -> None:
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (BlockSpec((8, BoundedSlice(128)), lambda i: (0, ds(i, 3))), "is along the last axis"),
+        (
+            BlockSpec((BoundedSlice(8), 100), lambda i: (ds(i, 3), i)),
+            "has 100 of 256",
+        ),
         (
             BlockSpec((Indirect(8), 100), lambda i: (lax.iota(np.int32, 8), i)),
             "has 100 of 256",
         ),
     ],
-    ids=["last axis", "partial"],
+    ids=["slice", "positions"],
 )
 def test_blocks_that_are_not_copied(block: BlockSpec, message: str) -> None:
     shape = tuple(getattr(n, "block_size", n) for n in block.block_shape)

@@ -39,7 +39,9 @@ def facts_of(kernel: Kernel) -> Facts:
     used = _used(jaxpr, rank + n_in, n_state)
     reads_outputs = tuple(used[: len(kernel.outputs)])
     reasons = [_moves(kernel, d) for d in range(rank)]
-    if any(used[len(kernel.outputs) :]):
+    if kernel.communicates:
+        reasons = ["sequential: steps communicate with other devices"] * rank
+    elif any(used[len(kernel.outputs) :]):
         reasons = _without_scratch(kernel, reasons)
     parallel = tuple(not reason.startswith("sequential") for reason in reasons)
     return Facts(parallel, tuple(reasons), reads_outputs, live_bytes(jaxpr))

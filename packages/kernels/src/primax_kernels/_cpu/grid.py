@@ -31,7 +31,8 @@ def plan_of(kernel: Kernel) -> Plan:
     """The strategy for a kernel, from what is known about it; computed once for equal kernels."""
     plan = _plans.get(kernel)
     if plan is None:
-        plan = _plans[kernel] = _plan(kernel)
+        with kernel.without_placements():
+            plan = _plans[kernel] = _plan(kernel)
     return plan
 
 
@@ -42,7 +43,7 @@ def _plan(kernel: Kernel) -> Plan:
     facts = facts_of(kernel)
     inputs = tuple(layout_of(m, kernel.grid, facts.parallel) for m in kernel.inputs)
     outputs = tuple(layout_of(m, kernel.grid, facts.parallel) for m in kernel.outputs)
-    sums = accumulation_of(kernel, facts)
+    sums = None if kernel.communicates else accumulation_of(kernel, facts)
     if any(o.column_shape != tuple(e.size for e in o.mapping.extents) for o in outputs):
         sums = None
     parallel = [n if p else 1 for n, p in zip(kernel.grid, facts.parallel)]
@@ -98,8 +99,29 @@ def _axes(layout: Layout, plan: Plan) -> list[_Axis]:
             axes.append(_Axis("loop", d, plan.kernel.grid[d] // lanes))
         if lanes > 1:
             axes.append(_Axis("lanes", d, lanes))
-        axes.append(_Axis("block", d, extent.size))
+        if extent.size > 1:  # axes of one element may have layouts of their own, which cost copies
+            axes.append(_Axis("block", d, extent.size))
     return axes
+
+
+def _with_all_axes(plan: Plan, column: Column) -> Column:
+    """The column function of parts that lack the axes of blocks of one element."""
+
+    def run(indices: Any, views: Any, former: Any) -> list[Any]:
+        views = [_reshaped(x, o.column_shape) for x, o in zip(views, plan.inputs)]
+        former = [
+            None if x is None else _reshaped(x, o.column_shape)
+            for x, o in zip(former, plan.outputs)
+        ]
+        results = column(indices, views, former)
+        shapes = [tuple(a.size for a in _axes(o, plan) if a.part == "block") for o in plan.outputs]
+        return [_reshaped(x, shape) for x, shape in zip(results, shapes)]
+
+    return run
+
+
+def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if x.shape == shape else lax.reshape(x, shape)
 
 
 def _split(x: Any, layout: Layout, plan: Plan) -> Any:
@@ -123,7 +145,7 @@ def _at_once(plan: Plan, column: Column, n_initial: int) -> Any:
         places = [i for i, a in enumerate(axes) if a.part == "lanes" and a.dimension == d]
         return places[0] if places else None
 
-    mapped: Any = column
+    mapped: Any = _with_all_axes(plan, column)
     for d in reversed([d for d in parallel if plan.lanes[d] > 1]):
         remaining.add(d)
         places = [position(layout, d) for layout in layouts]

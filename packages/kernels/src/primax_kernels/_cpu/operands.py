@@ -69,7 +69,8 @@ def _outside(
     # Windows may begin anywhere: after the last element, unless the index map excludes it.
     lo, hi = extent.padding
     form = mapping.forms[axis]
-    last = n - 1 if form is None else form.bounds(grid)[1] - lo
+    first, last = (None, n - 1) if form is None else form.bounds(grid)
+    last = n - 1 if first is None or first < 0 else last - lo  # negative ones count from the end
     return lo, max_dim(hi, min_dim(last, n - 1) + extent.size - n)
 
 

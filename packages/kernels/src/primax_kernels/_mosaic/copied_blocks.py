@@ -1,7 +1,8 @@
 """Blocks of bounded slices and at positions, as copies that the kernel makes itself.
 
 Windows have one size and begin at tiles. An operand with other blocks stays where it is; each step
-copies the rows of its block into vector memory, and those of a result back.
+copies the rows of its block into vector memory, and those of a result back. Along the last axis
+whole rows are copied, of which the block is a part: single elements of it have no address.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from primax_core import ds, lax
 from primax_core.extend import AbstractRef, ShapedArray, eval_jaxpr, stage
 
+from .._access import load, store
 from .._block_mapping import INDEX, BlockMapping, Extent
 from .._copies import make_async_copy
 from .._emission.usage import accesses_of
@@ -46,7 +48,9 @@ def _rewritten(kernel: Kernel, mappings: Sequence[BlockMapping]) -> Kernel:
         for i, m in enumerate(mappings)
         if not m.is_plain
     ]
-    buffers = [AbstractRef(ShapedArray(b.shape, b.mapping.aval.dtype), VMEM) for b in blocks]
+    shapes = [shape for b in blocks for shape in (b.shape, *b.row_shape)]
+    dtypes = [b.mapping.aval.dtype for b in blocks for _ in (b.shape, *b.row_shape)]
+    buffers = [AbstractRef(ShapedArray(n, d), VMEM) for n, d in zip(shapes, dtypes)]
     semaphore = SemaphoreType.DMA.get_ref_aval()
     whole = [m if m.is_plain else _whole(m) for m in mappings]
     n = len(kernel.inputs)
@@ -55,15 +59,20 @@ def _rewritten(kernel: Kernel, mappings: Sequence[BlockMapping]) -> Kernel:
         mapping, inputs=tuple(whole[:n]), outputs=tuple(whole[n:]),
         scratch=(*kernel.scratch, *buffers, semaphore),
     )  # fmt: skip
+    if any(b.is_result and b.row_shape for b in blocks):
+        # Steps write whole rows, of which others may write other parts.
+        mapping = replace(mapping, semantics=("arbitrary",) * ids)
 
     def body(*args: Any) -> list[Any]:
         indices, refs = args[:ids], list(args[ids:])
-        *own, sem = refs[len(refs) - len(blocks) - 1 :]
-        refs = refs[: len(refs) - len(blocks) - 1]
-        copies = []
-        for block, buffer in zip(blocks, own):
+        *own, sem = refs[len(refs) - len(buffers) - 1 :]
+        refs = refs[: len(refs) - len(buffers) - 1]
+        copies, memories = [], iter(own)
+        for block in blocks:
             index = eval_jaxpr(block.mapping.index_map, [*indices, *refs[:first]])
-            copies.append(_Copies(block, refs[block.number], buffer, sem, index))
+            buffer = next(memories)
+            rows = next(memories) if block.row_shape else buffer
+            copies.append(_Copies(block, refs[block.number], buffer, rows, sem, index))
         for copy in copies:
             copy.read()
             refs[copy.block.number] = copy.buffer
@@ -100,20 +109,13 @@ class _Block:
     is_result: bool
 
     def __post_init__(self) -> None:
-        rank = len(self.mapping.extents)
         for axis, (e, n) in enumerate(zip(self.mapping.extents, self.mapping.aval.shape)):
             moving = e.bounded or e.indirect
-            problem = None
-            if moving and axis == rank - 1:
-                problem = "is along the last axis, whose elements are not copied one by one"
-            elif not moving and (e.step != e.size or any(e.padding) or n % e.size):
-                problem = (
-                    f"has {e.size} of {n} elements along axis {axis}, which it does not divide"
-                )
-            if problem is not None:
+            if not moving and (e.step != e.size or any(e.padding) or n % e.size):
                 raise located(
-                    f"{self.mapping.name}: a block with BoundedSlice or Indirect {problem}: pass "
-                    "the array in ANY, and copy its parts by tpu.async_copy",
+                    f"{self.mapping.name}: a block with BoundedSlice or Indirect has {e.size} of "
+                    f"{n} elements along axis {axis}, which it does not divide: pass the array in "
+                    "ANY, and copy its parts by tpu.async_copy",
                     self.kernel,
                 )
 
@@ -121,6 +123,14 @@ class _Block:
     def shape(self) -> tuple[int, ...]:
         """Shape of the reference that the kernel sees."""
         return self.mapping.block_shape
+
+    @property
+    def row_shape(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of the memory of whole rows, if the block moves along the last axis."""
+        last = self.mapping.extents[-1]
+        if not (last.bounded or last.indirect):
+            return ()
+        return ((*self.shape[:-1], self.mapping.aval.shape[-1]),)
 
     def needs_contents(self) -> bool:
         """Return True if steps may read or keep what is in the array."""
@@ -137,6 +147,7 @@ class _Copies:
 
     Attributes:
       there, buffer: the whole array, and the memory of the block.
+      rows: the memory that rows are copied to, of the block or of whole rows.
       semaphore: counts the bytes copied.
       index: the index of the block, and the numbers of elements along bounded axes.
     """
@@ -144,6 +155,7 @@ class _Copies:
     block: _Block
     there: Any
     buffer: Any
+    rows: Any
     semaphore: Any
     index: Sequence[Any]
 
@@ -151,14 +163,53 @@ class _Copies:
         """Copy the block; elements that a bounded slice lacks are unwritten."""
         if any(e.bounded for e in self.block.mapping.extents):
             dtype = self.buffer.dtype
-            self.buffer[...] = lax.full(self.buffer.shape, unwritten_value(dtype), dtype)
-        if self.block.needs_contents():
+            for memory in dict.fromkeys((self.buffer, self.rows)):
+                memory[...] = lax.full(memory.shape, unwritten_value(dtype), dtype)
+        if self.block.needs_contents() or (self.block.row_shape and self.block.is_result):
             self._each(lambda far, near: make_async_copy(far, near, self.semaphore))
+        if self.block.row_shape and self.block.needs_contents():
+            last, at = self.block.mapping.extents[-1], self._last
+            if last.bounded:
+                fill = lax.full((), unwritten_value(self.buffer.dtype), self.buffer.dtype)
+                self.buffer[...] = load(self.rows.at[at], mask=self._inside(), other=fill)
+            else:
+                self.buffer[...] = self.rows[at]
 
     def write(self) -> None:
         """Copy the block back, if it is a result's."""
-        if self.block.is_result:
-            self._each(lambda far, near: make_async_copy(near, far, self.semaphore))
+        if not self.block.is_result:
+            return
+        if self.block.row_shape:
+            if self.block.mapping.extents[-1].bounded:
+                store(self.rows.at[self._last], self.buffer[...], mask=self._inside())
+            else:
+                self.rows[self._last] = self.buffer[...]
+        self._each(lambda far, near: make_async_copy(near, far, self.semaphore))
+
+    @property
+    def _last(self) -> tuple[Any, ...]:
+        """The index in whole rows of the elements of the block."""
+        last, axis = self.block.mapping.extents[-1], len(self.block.mapping.extents) - 1
+        if last.bounded:
+            return (..., ds(self._slice(axis)[0], last.size))
+        n = self.block.mapping.aval.shape[-1]
+        return (..., lax.clamp(np.int32(0), self.index[axis], np.int32(n - 1)))
+
+    def _inside(self) -> Any:
+        """The elements of a block that its slice along the last axis has."""
+        _, count = self._slice(len(self.block.mapping.extents) - 1)
+        shape = self.block.shape
+        return lax.lt(lax.broadcasted_iota(np.int32, shape, len(shape) - 1), count)
+
+    def _slice(self, axis: int) -> tuple[Any, Any]:
+        """The first position along a bounded axis, and the number of elements."""
+        extents, n = self.block.mapping.extents, self.block.mapping.aval.shape[axis]
+        size = self.index[
+            len(extents) + [a for a, e in enumerate(extents) if e.bounded].index(axis)
+        ]
+        start = lax.clamp(np.int32(0), self.index[axis], np.int32(n - 1))
+        count = lax.min(lax.min(size, np.int32(extents[axis].size)), lax.sub(np.int32(n), start))
+        return start, count
 
     def _each(self, copy: Callable[[Any, Any], Any]) -> None:
         """Start the copies of all rows, then wait for each."""
@@ -175,7 +226,10 @@ class _Copies:
         """
         mapping = self.block.mapping
         if axis == len(mapping.extents):
-            act(self.there.at[tuple(far)], self.buffer.at[tuple(near)])
+            act(self.there.at[tuple(far)], self.rows.at[tuple(near)])
+            return
+        if axis == len(mapping.extents) - 1 and self.block.row_shape:
+            self._rows(axis + 1, [*far, slice(None)], [*near, slice(None)], act)
             return
         e, n, at = mapping.extents[axis], mapping.aval.shape[axis], self.index[axis]
 
@@ -183,10 +237,7 @@ class _Copies:
             self._rows(axis + 1, [*far, position], [*near, k], act)
 
         if e.bounded:
-            bounded = [a for a, x in enumerate(mapping.extents) if x.bounded]
-            size = self.index[len(mapping.extents) + bounded.index(axis)]
-            start = lax.clamp(np.int32(0), at, np.int32(n))
-            count = lax.min(lax.min(size, np.int32(e.size)), lax.sub(np.int32(n), start))
+            start, count = self._slice(axis)
             lax.fori_loop(np.int32(0), count, lambda k, _: row(lax.add(start, k), k), None)
         elif e.indirect:
             inside = lax.clamp(np.int32(0), at, np.int32(n - 1))

@@ -18,7 +18,7 @@ def _view(ctx: Context, part: tuple[Reference, Any, list[Value]]) -> View:
 
 
 def _is_semaphore(part: tuple[Reference, Any, list[Value]]) -> bool:
-    return part[0].space == "semaphore_mem"
+    return part[0].space == "semaphore_mem" and not part[0].is_semaphore
 
 
 @copy_start_p.rule(mosaic)

@@ -14,7 +14,7 @@ from .copied_blocks import with_copied_blocks
 from .errors import MosaicError, located
 from .params import parameter, reasons_of_params
 from .program import Program, emit
-from .windows import space_of, window_shape
+from .windows import reason_of_buffers, space_of, window_shape
 
 _CHIPS: Final = {
     "v4": ChipVersion.TPU_V4, "v5e": ChipVersion.TPU_V5E, "v5p": ChipVersion.TPU_V5P,
@@ -88,6 +88,9 @@ def _of_block(kernel: Kernel, mapping: Any) -> list[str]:
         text = str(error)
         return [text if text.startswith(mapping.name) else
                 str(located(f"{mapping.name}: {text}", kernel))]  # fmt: skip
+    of_buffers = reason_of_buffers(mapping)
+    if of_buffers is not None:
+        return [str(located(of_buffers, kernel))]
     shape = mapping.aval.shape
     if 0 in shape:
         text = f"{mapping.name} of shape {shape} has no elements: do not call the kernel for it"
@@ -132,9 +135,9 @@ def _of_memory(kernel: Kernel, program: Program, params: Any, version: str | Non
             return [str(located(text, kernel))]
     if program.vmem_bytes > limit:
         text = (
-            f"blocks (two of each) and scratch memory take {program.vmem_bytes} bytes of VMEM, the "
-            f"limit is {limit}: use smaller blocks, or a larger vmem_limit_bytes in "
-            "tpu.CompilerParams"
+            f"blocks (two of each, or one with Buffered(1)) and scratch memory take "
+            f"{program.vmem_bytes} bytes of VMEM, the limit is {limit}: use smaller blocks, one "
+            "buffer, or a larger vmem_limit_bytes in tpu.CompilerParams"
         )
         return [str(located(text, kernel))]
     return []

@@ -64,6 +64,8 @@ def lower_to_mosaic(ctx: Any, *values: Any, kernel: Kernel) -> list[Any]:
             operands.append(_to_memory(values[operand.number], avals[operand.number]))
     body = base64.b64encode(native.mosaic_bytecode(program.text)).decode()
     inside, outside = configuration(params)
+    if kernel.communicates:
+        inside["has_communication"] = True
     config = {"custom_call_config": {"body": body, **inside}, **outside}
     results = native.call(
         ctx, TARGET, operands, [_stored(a) for a in kernel.out_avals], api_version=1, needs=(),

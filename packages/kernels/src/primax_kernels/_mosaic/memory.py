@@ -18,7 +18,7 @@ from .emitter import Emitter
 from .partial_copies import copy_in, copy_out
 from .registry import Context
 from .shape_rules import as_index, dynamic_part, placed, strided
-from .types import BOOL
+from .types import BOOL, INT32
 from .values import Value
 
 Index = tuple[Any, ...] | None
@@ -53,24 +53,31 @@ class Reference:
       shape: shape of the memory, squeezed axes included.
       space: ``vmem``, ``smem``, ``any``, ``hbm`` or ``semaphore_mem``.
       squeezed: for each axis, whether the kernel does not see it.
+      semaphore: the type of elements in ``semaphore_mem``.
     """
 
     def __init__(
         self, name: str, dtype: Any, shape: Sequence[int], space: str = "vmem",
-        squeezed: Sequence[bool] | None = None,
+        squeezed: Sequence[bool] | None = None, semaphore: str = types.DMA_SEMAPHORE,
     ):  # fmt: skip
         self.name = name
         self.dtype = np.dtype(dtype)
         self.shape = tuple(shape)
         self.space = space
         self.squeezed = tuple(squeezed or (False,) * len(self.shape))
+        self.semaphore = semaphore
 
     @property
     def element(self) -> str:
         """Type of an element in memory."""
         if self.space == "semaphore_mem":
-            return types.DMA_SEMAPHORE
+            return self.semaphore
         return types.element(types.stored(self.dtype))
+
+    @property
+    def is_semaphore(self) -> bool:
+        """Return True for semaphores that devices signal."""
+        return self.space == "semaphore_mem" and self.semaphore == types.SEMAPHORE
 
     @property
     def type(self) -> str:
@@ -95,7 +102,10 @@ class Reference:
         if is_constant_true(mask):
             mask = None
         pieces, shape = self.pieces(ctx, index, operands, mask is not None)
-        if self.space in ("any", "hbm", "semaphore_mem"):
+        if self.is_semaphore and not shape:
+            view = view_of(ctx, self, pieces)
+            x = ctx.emitter.op(f"tpu.sem_read {view.name} : {view.type} -> i32", INT32, pure=False)
+        elif self.space in ("any", "hbm", "semaphore_mem"):
             x = _copied(ctx, self, pieces, mask is not None)
         elif self.space == "smem":
             x = _read_scalars(ctx, self, pieces, shape)
@@ -339,6 +349,11 @@ def _copy_out(
 def _buffer(ctx: Context, ref: Reference, pieces: Sequence[Piece]) -> Reference:
     """Vector memory of the shape of a part."""
     shape = tuple(p.size for p in pieces if not p.point)
+    if ref.is_semaphore:
+        raise ctx.error(
+            "semaphores that other devices signal are read one by one, and changed by "
+            "semaphore_signal and semaphore_wait"
+        )
     if ref.space == "semaphore_mem":
         raise ctx.error(
             "a semaphore of kind SemaphoreType.DMA is read, signalled or awaited by itself; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .errors import located
@@ -62,8 +62,15 @@ def reasons_of_params(kernel: Any, params: Any) -> list[str]:
     if parameter(params, "serialization_format", 1) != 1:
         text = "serialization_format is 1, the only one there is"
         reasons.append(str(located(text, kernel)))
-    for name in ("vmem_limit_bytes", "internal_scratch_in_bytes", "collective_id"):
+    least = {"vmem_limit_bytes": 1, "internal_scratch_in_bytes": 0, "collective_id": 0}
+    for name, low in least.items():
         value = parameter(params, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             reasons.append(str(located(f"{name} is an integer, got {value!r}", kernel)))
+        elif value is not None and value < low:
+            reasons.append(str(located(f"{name} is at least {low}, got {value}", kernel)))
+    fused = parameter(params, "allow_input_fusion", ())
+    if not isinstance(fused, Sequence) or not all(isinstance(x, bool) for x in fused):
+        text = f"allow_input_fusion is a sequence of Booleans, one for each operand, got {fused!r}"
+        reasons.append(str(located(text, kernel)))
     return reasons

@@ -24,6 +24,7 @@ from . import (
     elementwise_rules,
     reduction_rules,
     reference_rules,
+    remote_rules,
     shape_rules,
     types,
 )
@@ -32,10 +33,13 @@ from .copied_blocks import with_copied_blocks
 from .emitter import Emitter
 from .errors import located
 from .memory import Reference
+from .params import parameter
 from .registry import BACKEND, Context, lower_jaxpr
+from .remote_rules import barrier_semaphore
 from .values import Value
 from .windows import (
     bounds_of,
+    buffer_count,
     grid_arguments,
     grid_indices,
     is_first_visit,
@@ -51,7 +55,7 @@ from .windows import (
 
 RULES: Final = (
     control_rules, copy_rules, dot_rule, elementwise_rules, reduction_rules, reference_rules,
-    shape_rules,
+    remote_rules, shape_rules,
 )  # fmt: skip
 """Modules whose rules the function is emitted with."""
 
@@ -181,7 +185,8 @@ class _Module:
             function = transform_function(self.kernel, mapping, transform, self.prefetched)
             self.functions.append(function)
             if space == "vmem":
-                self.vmem_bytes += 2 * types.padded_bytes(ref.shape, ref.element)
+                size = types.padded_bytes(ref.shape, ref.element)
+                self.vmem_bytes += buffer_count(mapping) * size
         if operand is not None:
             self.operands.append(operand)
         return ref
@@ -241,6 +246,12 @@ class _Module:
         if space is SemaphoreType.DMA:
             text, _ = self.emitter.memory(types.DMA_SEMAPHORE, aval.shape, "semaphore_mem")
             return Reference(text, dtype, aval.shape, "semaphore_mem")
+        if isinstance(space, SemaphoreType) and self.kernel.communicates:
+            if space is SemaphoreType.BARRIER:
+                return self._barrier()
+            text, _ = self.emitter.memory(types.SEMAPHORE, aval.shape, "semaphore_mem")
+            semaphore = types.SEMAPHORE
+            return Reference(text, dtype, aval.shape, "semaphore_mem", semaphore=semaphore)
         if isinstance(space, SemaphoreType):
             name = "smem"  # only the kernel itself signals it, so that a counter suffices
         else:
@@ -259,6 +270,24 @@ class _Module:
             raise located(f"scratch_shapes[{k}]: {error}", self.kernel) from None
         text, _ = self.emitter.memory(element, shape, name)
         return Reference(text, dtype, shape, name, squeezed)
+
+    def _barrier(self) -> Reference:
+        """The semaphore of `tpu.get_barrier_semaphore`."""
+        kernel = self.kernel
+        if parameter(kernel.compiler_params, "collective_id") is None:
+            raise located(
+                "get_barrier_semaphore in a kernel without a collective_id: number the kernels "
+                "that communicate, by compiler_params=tpu.CompilerParams(collective_id=0)",
+                kernel,
+            )
+        spaces = [a.memory_space for a in kernel.scratch]
+        if spaces.count(SemaphoreType.BARRIER) > 1:
+            raise located(
+                "get_barrier_semaphore with several tags: a TPU has one such semaphore in each "
+                "kernel; use it for all, or scratch memory of type SemaphoreType.REGULAR",
+                kernel,
+            )
+        return barrier_semaphore(Context(BACKEND, self.emitter, None, set()))
 
     # The body
 
@@ -317,6 +346,8 @@ class _Module:
         parallel = [s == "parallel" for s in kernel.semantics or ()]
         if kernel.semantics is None:
             parallel = list(facts_of(kernel).parallel)
+        if kernel.communicates:  # one core has the semaphores that other devices signal
+            parallel = [False] * len(kernel.grid)
         words = ["parallel" if p else "arbitrary" for p in parallel or [False]]
         semantics = ", ".join(f"#tpu.dimension_semantics<{w}>" for w in words)
         parameters = self.parameters + [f"{name}: {type_}" for name, type_ in e.scratch]

@@ -89,6 +89,9 @@ def new_memory(ctx: Context, shape: tuple[int, ...], dtype: Any, space: Any = No
     if space is SemaphoreType.DMA:
         name, _ = ctx.emitter.memory(types.DMA_SEMAPHORE, shape, "semaphore_mem")
         return Reference(name, dtype, shape, "semaphore_mem")
+    if isinstance(space, SemaphoreType) and ctx.emitter.kernel.communicates:
+        name, _ = ctx.emitter.memory(types.SEMAPHORE, shape, "semaphore_mem")
+        return Reference(name, dtype, shape, "semaphore_mem", semaphore=types.SEMAPHORE)
     scalars = not shape or isinstance(space, SemaphoreType) or str(space).lower() == "smem"
     sizes = shape or (1,)
     kind = "smem" if scalars else "vmem"

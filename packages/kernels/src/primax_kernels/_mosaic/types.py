@@ -22,6 +22,9 @@ LANES: Final = 128
 DMA_SEMAPHORE: Final = "!tpu.dma_semaphore"
 """The type of semaphores that copies signal."""
 
+SEMAPHORE: Final = "!tpu.semaphore"
+"""The type of semaphores that devices signal."""
+
 
 def element(dtype: Any) -> str:
     """The type of an element.

@@ -12,6 +12,7 @@ import numpy as np
 from primax_core.extend import dce_jaxpr, stage
 
 from .._block_mapping import INDEX, BlockMapping
+from .._block_specs import RevisitMode
 from .._cpu.folding import eval_folded
 from .._kernel import Kernel
 from .emitter import Emitter
@@ -84,7 +85,41 @@ def window_attribute(mapping: BlockMapping, space: str, transform: str) -> str:
         low = [e.padding[0] for e in mapping.extents]
         high = [e.padding[1] for e in mapping.extents]
         kind = f", window_kind = #tpu.element_window<{low}, {high}>"
-    return f"{{transform_indices = @{transform}, window_bounds = {bounds}{kind}}}"
+    mode = ""
+    if mapping.buffers is not None:
+        word = "synchronous" if mapping.buffers.buffer_count == 1 else "double_buffered"
+        mode = f"pipeline_mode = #tpu.pipeline_mode<{word}>, "
+        if mapping.buffers.revisit is not None:
+            mode += f"revisit_mode = #tpu.revisit_mode<{mapping.buffers.revisit.value}>, "
+    return f"{{{mode}transform_indices = @{transform}, window_bounds = {bounds}{kind}}}"
+
+
+def buffer_count(mapping: BlockMapping) -> int:
+    """The number of buffers of a block."""
+    return 2 if mapping.buffers is None else mapping.buffers.buffer_count
+
+
+def reason_of_buffers(mapping: BlockMapping) -> str | None:
+    """The reason for which a `Buffered` cannot be, or ``None``."""
+    buffers = mapping.buffers
+    if buffers is None:
+        return None
+    if buffers.buffer_count > 2:
+        return (
+            f"{mapping.name} has buffer_count={buffers.buffer_count}; a block of a kernel has one "
+            "buffer or two: use tpu.emit_pipeline_with_allocations for more"
+        )
+    if buffers.use_lookahead or buffers.prefetched_count:
+        return (
+            f"{mapping.name} has {buffers}; blocks of a kernel are fetched one step before: leave "
+            "use_lookahead and prefetched_count away"
+        )
+    if buffers.revisit is RevisitMode.ANY and buffers.buffer_count == 2:
+        return (
+            f"{mapping.name} has RevisitMode.ANY and two buffers; blocks that steps share at any "
+            "time have one: use Buffered(1, revisit=RevisitMode.ANY)"
+        )
+    return None
 
 
 def transform_function(

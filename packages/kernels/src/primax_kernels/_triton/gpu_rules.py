@@ -1,10 +1,11 @@
-"""Rules of operations that only GPUs have, and of hints."""
+"""Rules of operations that only GPUs have, of hints, and of operations that GPUs lack."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from .._devices import device_position_p
 from .._gpu_operations import (
     approx_tanh_p,
     barrier_p,
@@ -12,6 +13,7 @@ from .._gpu_operations import (
     max_contiguous_p,
     multiple_of_p,
 )
+from .._remote_operations import remote_copy_start_p, remote_copy_wait_p, remote_signal_p
 from . import types
 from .conversion import convert
 from .registry import Context, triton
@@ -75,3 +77,20 @@ def _multiple_of(ctx: Context, x: Value, *, values: tuple[int, ...]) -> Value:
 def _max_contiguous(ctx: Context, x: Value, *, values: tuple[int, ...]) -> Value:
     ctx.emitter.annotate(x, "tt.contiguity", values)
     return x
+
+
+@remote_copy_start_p.rule(triton)
+@remote_copy_wait_p.rule(triton)
+@remote_signal_p.rule(triton)
+def _remote(ctx: Context, *values: Any, **params: Any) -> list[Value]:
+    raise ctx.error(
+        "a copy or signal to another device, which Triton does not have: end the kernel, move its "
+        "result with lax.ppermute or lax.all_gather in shard_map, and go on in a second kernel"
+    )
+
+
+@device_position_p.rule(triton)
+def _position(ctx: Context, **params: Any) -> Value:
+    raise ctx.error(
+        "lax.axis_index over an axis of the mesh, which Triton does not have: pass it as an operand"
+    )
