@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -295,6 +297,38 @@ def test_suite_with_missing_requirements(plan, monkeypatch, whole):
     if whole:
         result = "\n".join(result.faults)
     assert "some_test could not be imported there" in result or "some_test.py" in result
+
+
+def test_ignored_modules(plan, monkeypatch):
+    plan = suites(plan, monkeypatch, here=MANY, there=MANY)
+    for side in ("here", "there"):
+        (plan.scratch / "packages" / side / "other_test.py").write_text("import not_installed")
+    suite = parts.Suite("pytest", "pytest", ignored=("other_test.py",))
+    result = compare.run_suite(replace(plan, whole=False), suite)
+    assert not result.faults and result.row.passed_here == 24
+
+
+def test_suite_in_a_source_distribution(plan, monkeypatch):
+    commands = []
+
+    def run(self, arguments, cache, statuses=(0,)):
+        commands.append(arguments)
+        target = Path(arguments[arguments.index("--dest") + 1])
+        (target / "made" / "a-1.0" / "tests").mkdir(parents=True)
+        (target / "made" / "a-1.0" / "tests" / "some_test.py").write_text(MANY)
+        with tarfile.open(target / "a-1.0.tar.gz", "w:gz") as file:
+            file.add(target / "made" / "a-1.0", "a-1.0")
+        shutil.rmtree(target / "made")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Side, "run", run)
+        patched.setattr(Side, "version_of", lambda self, distribution: "1.0")
+        suite = parts.Suite("a", "a", tests="tests")
+        folders = compare._folders(plan, suite)
+        assert compare._folders(plan, suite) == folders
+    assert len(commands) == 1 and commands[0][-1] == "a==1.0"
+    assert folders["here"] == folders["there"] and folders["here"].name == "tests"
+    assert [path.name for path in folders["here"].iterdir()] == ["some_test.py"]
 
 
 def test_exit_status(monkeypatch, tmp_path, capsys):

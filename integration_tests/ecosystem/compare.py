@@ -80,13 +80,13 @@ def run_suite(plan: Plan, suite: Suite) -> Result:
     allowed = suite.allowed()
     caches = {side.name: plan.scratch / f"{suite.name}-{side.name}" for side in _sides(plan)}
     files = {side.name: plan.scratch / f"{suite.name}-{side.name}.xml" for side in _sides(plan)}
-    folders = {side.name: side.folder_of(suite.package) for side in _sides(plan)}
+    folders = _folders(plan, suite)
     times: dict[str, float] = {}
 
     def run(side: Side, heat: str, tests: list[str] | None = None) -> None:
         name = side.name
         times[f"{heat}_{name}"] = side.run_tests(
-            folders[name], caches[name], files[name], plan.workers, tests
+            folders[name], caches[name], files[name], plan.workers, tests, suite.ignored
         )
 
     if plan.whole:
@@ -133,9 +133,18 @@ def _sides(plan: Plan) -> tuple[Side, Side]:
     return plan.here, plan.there
 
 
+def _folders(plan: Plan, suite: Suite) -> dict[str, Path]:
+    """The folders of the tests: of the installed packages, or of the downloaded sources."""
+    if not suite.tests:
+        return {side.name: side.folder_of(suite.package) for side in _sides(plan)}
+    sources = plan.there.download(suite.library, plan.scratch / "sources")
+    return {side.name: sources / suite.tests for side in _sides(plan)}
+
+
 def _share(plan: Plan, suite: Suite, folder: Path) -> list[str]:
     """The tests of a quick run."""
-    nodes = plan.there.collect(folder, plan.scratch / f"{suite.name}-{plan.there.name}")
+    cache = plan.scratch / f"{suite.name}-{plan.there.name}"
+    nodes = plan.there.collect(folder, cache, suite.ignored)
     if not nodes:
         raise ValueError(f"{suite.name}: no tests were found in {folder}")
     return suite.share(nodes, step_of_commit())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tarfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,13 +72,21 @@ class Side:
             raise NoResult(f"{self.name}: {path.name} printed no line of JSON at its end") from None
 
     def run_tests(
-        self, folder: Path, cache: Path, junit: Path, workers: int, tests: list[str] | None = None
+        self,
+        folder: Path,
+        cache: Path,
+        junit: Path,
+        workers: int,
+        tests: list[str] | None = None,
+        ignored: Sequence[str] = (),
     ) -> float:
-        """Run all or some tests in an installed package's folder; return the duration.
+        """Run all or some tests of a folder; return the duration.
 
-        ``junit`` is the file for the outcomes. A failed test does not raise.
+        ``junit`` is the file for the outcomes, ``ignored`` are modules that are not imported. A
+        failed test does not raise.
         """
         command = [*self._pytest(folder), "--continue-on-collection-errors", f"--junitxml={junit}"]
+        command += _ignoring(folder, ignored)
         if workers:
             command += ["-n", str(workers)]
         if tests is None:
@@ -87,13 +97,14 @@ class Side:
             command.append(f"@{names}")
         return self.run(command, cache, statuses=(0, 1)).seconds
 
-    def collect(self, folder: Path, cache: Path) -> list[str]:
-        """Return the names of the tests in an installed package's folder, as pytest prints them.
+    def collect(self, folder: Path, cache: Path, ignored: Sequence[str] = ()) -> list[str]:
+        """Return the names of the tests in a folder, as pytest prints them.
 
         Raises:
           NoResult: if a test module cannot be imported because a requirement is not installed.
         """
-        command = self._pytest(folder) + ["--collect-only", str(folder)]
+        command = self._pytest(folder) + ["--collect-only", *_ignoring(folder, ignored)]
+        command.append(str(folder))
         done = self.run(command, cache)
         return [line for line in done.stdout.splitlines() if "::" in line]
 
@@ -101,6 +112,27 @@ class Side:
         """Return the folder of an installed package, without importing it."""
         code = f"from importlib.util import find_spec; print(find_spec({package!r}).origin)"
         return Path(self.run(["-c", code], Path.cwd()).stdout.strip()).parent
+
+    def download(self, distribution: str, into: Path) -> Path:
+        """Download and unpack the source distribution of the installed version.
+
+        Returns:
+          Its folder, below ``into``; that of an earlier call, if there was one.
+
+        Raises:
+          NoResult: if the package index has none.
+        """
+        version = self.version_of(distribution)
+        folder = into / f"{distribution}-{version}"
+        if not folder.exists():
+            into.mkdir(parents=True, exist_ok=True)
+            pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", distribution]
+            self.run([*pip, "--dest", str(folder), f"{distribution}=={version}"], into)
+            (archive,) = folder.glob("*.tar.gz")
+            with tarfile.open(archive) as file:
+                file.extractall(folder, filter="data")
+        (sources,) = [path for path in folder.iterdir() if path.is_dir()]
+        return sources
 
     def version_of(self, distribution: str) -> str:
         """Return the installed version of a distribution."""
@@ -110,3 +142,7 @@ class Side:
     def _pytest(self, folder: Path) -> list[str]:
         plugin = ["-p", "primax.as_jax.pytest"] if self.as_jax else []
         return ["-m", "pytest", "-c", str(PYTEST_INI), f"--rootdir={folder}", *plugin]
+
+
+def _ignoring(folder: Path, modules: Sequence[str]) -> list[str]:
+    return [f"--ignore={folder / module}" for module in modules]

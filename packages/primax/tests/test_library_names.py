@@ -139,3 +139,94 @@ assert splash_attention_mask.FullMask((2, 3)).shape == (2, 3)
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_comparison_of_results():
+    from primax.as_jax._src.public_test_util import check_close
+
+    one = np.float32(1)
+    check_close({"a": one, "b": [1, 2.0]}, {"a": one * np.float32(1 + 5e-7), "b": [1.0, 2]})
+    check_close(1.0, 1.1, rtol={np.float32: 0.2})
+    check_close(1.0, 1.1, atol=0.2, rtol=0)
+    check_close(np.float16(1), np.float32(1.001))
+    check_close(np.array([np.nan]), np.array([np.nan]))
+    with pytest.raises(AssertionError, match="in the second step"):
+        check_close(1.0, 1.001, err_msg="in the second step")
+    with pytest.raises(AssertionError, match=r"shapes \(2,\) and \(\) differ"):
+        check_close(np.ones(2), 1.0)
+    with pytest.raises(ValueError):
+        check_close({"a": 1.0}, {"b": 1.0})
+
+
+def test_version_of_the_bindings():
+    from importlib.metadata import version
+
+    from primax.as_jax._src import lib
+
+    assert ".".join(map(str, lib.version)) == version("jaxlib")
+    assert lib.jaxlib_extension_version >= 448  # grain then profiles its worker processes
+    with pytest.raises(AttributeError, match="no attribute 'xla_client_version'"):
+        lib.xla_client_version
+
+
+@pytest.mark.parametrize(
+    "dtype, numeric, inexact, floating, complex_",
+    [
+        ("bool", "int32", "float32", "float32", "complex64"),
+        ("int8", "int8", "float32", "float32", "complex64"),
+        ("uint64", "uint64", "float64", "float64", "complex128"),
+        ("float16", "float16", "float16", "float16", "complex64"),
+        ("float64", "float64", "float64", "float64", "complex128"),
+        ("complex64", "complex64", "complex64", "float32", "complex64"),
+        ("complex128", "complex128", "complex128", "float64", "complex128"),
+    ],
+)
+def test_conversions_of_dtypes(dtype, numeric, inexact, floating, complex_):
+    from primax.as_jax._src import dtypes
+
+    assert dtypes.to_numeric_dtype(dtype) == numeric
+    assert dtypes.to_inexact_dtype(dtype) == inexact
+    assert dtypes.to_floating_dtype(dtype) == floating
+    assert dtypes.to_complex_dtype(dtype) == complex_
+
+
+def test_numbers_with_a_dtype():
+    import pickle
+
+    from primax.as_jax._src.literals import TypedComplex, TypedFloat, TypedInt
+
+    for cls, value, dtype in (
+        (TypedInt, 5, "int16"),
+        (TypedFloat, 5.5, "float32"),
+        (TypedComplex, 1 + 2j, "complex64"),
+    ):
+        number = cls(value, np.dtype(dtype))
+        assert number == value and number.dtype == dtype and type(number + 1) is type(value)
+        assert repr(number) == f"{cls.__name__}({value!r}, dtype={dtype})"
+        assert number.aval == core.ShapedArray((), np.dtype(dtype), weak_type=True)
+        copy = pickle.loads(pickle.dumps(number))
+        assert (copy, copy.dtype, type(copy)) == (value, dtype, cls)
+    assert str(TypedFloat(5.5, "float32")) == "5.5"
+
+
+def test_current_trace_of_the_private_core():
+    from primax.as_jax._src.core import eval_trace, trace_ctx
+
+    seen = []
+    primax.jit(lambda x: (seen.append(trace_ctx.trace), x)[1])(1.0)
+    assert trace_ctx.trace is eval_trace and seen[0] is not eval_trace
+
+
+def test_default_generator_on_arrays_of_words():
+    pytest.importorskip("primax_numpy")
+    from primax.as_jax._src import load
+
+    words = load("random.threefry2x32")
+    key = words.threefry_seed(np.int32(3))
+    assert key.tolist() == [0, 3]
+    assert words.threefry_split(key, (2,)).tolist() == [
+        [3716834203, 3481239269],
+        [1946498123, 2217676430],
+    ]
+    assert words.threefry_random_bits(key, 32, (2,)).tolist() == [318053758, 4029299397]
+    assert words.threefry_fold_in(key, np.uint32(3)).tolist() == [877192987, 3448417067]

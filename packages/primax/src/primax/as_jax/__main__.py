@@ -1,4 +1,4 @@
-"""``python -m primax.as_jax [-m module | -c code | program.py] arguments``."""
+"""``python -m primax.as_jax [--report] [-m module | -c code | program.py] arguments``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import NoReturn
 
 from . import install
 
-_USAGE = """usage: python -m primax.as_jax program.py [arguments]
-       python -m primax.as_jax -m module [arguments]
-       python -m primax.as_jax -c code [arguments]
+_USAGE = """usage: python -m primax.as_jax [--report] program.py [arguments]
+       python -m primax.as_jax [--report] -m module [arguments]
+       python -m primax.as_jax [--report] -c code [arguments]
 
-Run a program written for JAX on Primax: `import jax` imports Primax in this process."""
+Run a program written for JAX on Primax: `import jax` imports Primax in this process.
+With --report, a report is printed to stderr when the program ends: missing names, functions
+that were traced more than once, operations outside of jit, and the time of compilation."""
 
 
 def _refuse(message: str) -> NoReturn:
@@ -25,6 +27,11 @@ def main(arguments: list[str]) -> None:
     """Run the program given by the arguments, as ``python`` would."""
     if not arguments:
         _refuse("no program given")
+    with_report = arguments[0] == "--report"
+    if with_report:
+        arguments = arguments[1:]
+        if not arguments:
+            _refuse("no program given")
     first, rest = arguments[0], arguments[1:]
     if first in ("-h", "--help"):
         print(_USAGE)
@@ -32,6 +39,10 @@ def main(arguments: list[str]) -> None:
     if first in ("-m", "-c") and not rest:
         _refuse(f"argument expected for {first}")
     install()
+    if with_report:
+        from ._report import start  # the log and others are imported only for it
+
+        start()
     if first == "-m":
         if rest[0] == "pytest":  # pytest may start worker processes, which receive its plugins
             rest[1:1] = ["-p", "primax.as_jax.pytest"]

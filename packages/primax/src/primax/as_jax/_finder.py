@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from .. import _modules
 from .._aliases import AliasFinder, Loader, MetaPathFinder
-from . import _src
+from . import _absent, _missing, _src
 from ._environment import read_options
 from ._top import OWN_MODULES, Jax
 
@@ -39,6 +39,9 @@ class JaxFinder(AliasFinder):
     ) -> ModuleSpec | None:
         if fullname == NAME:
             return ModuleSpec(NAME, TopLoader(), is_package=True)
+        absent = _absent.find_spec(fullname)
+        if absent is not None:
+            return absent
         return super().find_spec(fullname, path, target)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -51,10 +54,16 @@ class JaxFinder(AliasFinder):
         except ModuleNotFoundError as e:
             if e.name is None or not spec.origin.startswith(e.name):
                 raise
+            _missing.note(spec.name)
             what = "private to the reference; " if spec.name.startswith(f"{NAME}._src") else ""
             raise ModuleNotFoundError(
                 f"No module named {spec.name!r}: {what}Primax has no counterpart", name=spec.name
             ) from None
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        _missing.observe(module.__spec__.name, module)
+        super().exec_module(module)
 
     @staticmethod
     def find_distributions(
@@ -106,5 +115,6 @@ def install() -> None:
 def uninstall() -> None:
     """Remove the finder and the modules of ``jax``."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, JaxFinder)]
+    _absent.remove()
     for name in [n for n in sys.modules if n == NAME or n.startswith(NAME + ".")]:
         del sys.modules[name]

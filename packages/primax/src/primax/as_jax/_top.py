@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import primax
 
+from . import _missing
+
 VERSION: Final = "0.12.0.1"
 """Version of the reference that defines the facade's names and behaviour."""
 
@@ -36,6 +38,7 @@ class Jax(ModuleType):
         try:
             value = getattr(primax, name)
         except AttributeError as e:
+            _missing.note(f"{self.__name__}.{name}")
             raise AttributeError(
                 str(e).replace("module 'primax'", "module 'jax'"), name=name, obj=self
             ) from None

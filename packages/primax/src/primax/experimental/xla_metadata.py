@@ -11,7 +11,7 @@ import primax_core as _core
 from primax_core import extend as _extend
 from primax_core.extend import facade as _facade, runtime as _runtime
 
-__all__ = ["set_xla_metadata", "xla_metadata_call"]
+__all__ = ["fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call"]
 
 # Jaxprs and executables of functions that are called in a context differ from others.
 _option = _runtime.define_option(
@@ -93,6 +93,38 @@ def xla_metadata_call(f: _Callable[..., Any] | None = None, /, **meta: Any) -> A
             return compiled(*args, **kwargs)
 
     return call
+
+
+def must_fuse_call(identifier: str) -> _Callable[[_Callable[..., Any]], Any]:
+    """A decorator of functions whose operations XLA has to compile into one fusion.
+
+    The call has the metadata ``MUST_FUSE``. Backends that know them, such as XLA's for TPUs, fail
+    to compile what they cannot fuse; others ignore them.
+
+    Args:
+      identifier: the name of the fusion.
+
+    >>> import primax
+    >>> product = must_fuse_call("1")(lambda x: primax.lax.sin(x) * 2)
+    >>> 'MUST_FUSE = "1"' in primax.jit(product).lower(1.0).as_text()
+    True
+    """
+    return lambda fun: xla_metadata_call(fun, MUST_FUSE=identifier)
+
+
+def fuse_limit() -> XlaMetadataContextManager:
+    """A context whose operations have the metadata ``FUSE_LIMIT``: a boundary of fusions.
+
+    Backends that know them do not fuse operations within with operations outside.
+
+    >>> import primax
+    >>> def f(x):
+    ...     with fuse_limit():
+    ...         return primax.lax.sin(x)
+    >>> 'FUSE_LIMIT = "true"' in primax.jit(f).lower(1.0).as_text()
+    True
+    """
+    return XlaMetadataContextManager({"FUSE_LIMIT": True})
 
 
 def _items(metadata: dict[str, Any]) -> tuple[tuple[str, str | None], ...]:

@@ -18,6 +18,12 @@ from primax_core.extend import (
 )
 
 
+def __getattr__(name: str) -> Any:
+    if name == "ifrt_proxy":  # clients of devices behind a proxy; loaded on first use
+        return _import_module("jaxlib._ifrt_proxy")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def backends() -> dict[str, Any]:
     """Return jaxlib's clients by platform, the default first; start them if necessary."""
     return dict(_clients())

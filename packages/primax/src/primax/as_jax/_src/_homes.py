@@ -94,6 +94,7 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
     "profiler": ("primax.profiler",),
     "public_test_util": ("primax.test_util",),
     "random": ("primax.random",),
+    "random.threefry2x32": ("primax.extend.random",),
     "ref": ("primax.ref", "primax"),
     "scipy": ("primax.scipy",),
     "scipy.fft": ("primax.scipy.fft",),

@@ -6,6 +6,7 @@ from primax._adapters.jaxprs import Token as Token, abstract_token as _abstract_
 from primax._adapters.running import (
     EvalTrace as EvalTrace,
     eval_trace as eval_trace,
+    public_trace as _public_trace,
     trace_state_clean as trace_state_clean,
 )
 from primax._adapters.sequences import safe_map as safe_map, safe_zip as safe_zip, unzip2 as unzip2
@@ -15,8 +16,21 @@ from primax.extend.core import *
 from primax.extend.core import primitives as _primitives
 from primax_core import typeof
 from primax_core.extend import AbstractRef as AbstractRef
+from primax_core.extend.traces import current_trace as _current_trace
 
 get_aval = typeof
+
+
+class _TraceContext:
+    """The state of tracing in the current thread."""
+
+    @property
+    def trace(self) -> _Any:
+        """The current trace; ``eval_trace`` outside of transformations."""
+        return _public_trace(_current_trace())
+
+
+trace_ctx = _TraceContext()
 
 
 def full_lower(x: _Any) -> _Any:

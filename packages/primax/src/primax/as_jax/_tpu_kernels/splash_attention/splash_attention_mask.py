@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,31 @@ class FullMask(NumpyMask):
 
     def __init__(self, _shape: tuple[int, int]) -> None:
         super().__init__(np.ones(_shape, bool))
+
+
+class _ComputableMask(NumpyMask):
+    """A mask given as a function of positions, from which libraries derive their own.
+
+    Args:
+      mask_function: a function of the positions of queries, of shape (queries, 1), and of keys, of
+        shape (1, keys), that returns the booleans of shape (queries, keys).
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        mask_function: Callable[[np.ndarray, np.ndarray], Any],
+        shard_count: int = 1,
+    ) -> None:
+        queries, keys = np.ogrid[: shape[0], : shape[1]]
+        array = np.asarray(mask_function(queries.astype(np.int32), keys.astype(np.int32)))
+        super().__init__(np.broadcast_to(array, shape))
+        self._shape, self.mask_function = tuple(shape), mask_function
+
+
+def _fill_slice(part: slice, size: int) -> slice:
+    """A slice of an axis of this size with its start and stop as numbers."""
+    return slice(*part.indices(size))
 
 
 class MultiHeadMask(Mask):
