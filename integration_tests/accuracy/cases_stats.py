@@ -58,6 +58,7 @@ FUNCTIONS: Final = {
     "gennorm": "logpdf cdf ppf",
     "beta": "logpdf cdf sf logcdf",
     "t": "logpdf cdf",
+    "f": "logpdf cdf sf",
     "expon": "cdf",
     "laplace": "cdf",
     "logistic": "ppf",
@@ -76,6 +77,8 @@ FUNCTIONS: Final = {
     "binom": "cdf",
     "nbinom": "logpmf",
     "geom": "logpmf",
+    "cauchy": "logpdf cdf ppf",
+    "poisson": "logpmf cdf sf logsf",
 }
 """Functions of each distribution that are measured."""
 

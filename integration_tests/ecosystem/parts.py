@@ -130,7 +130,7 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
     Script("maxtext_pretraining", "maxtext", rtol=1e-4, atol=1e-3, on_demand=True),
     Script("mctx_search", "mctx", rtol=1e-4, atol=1e-5, on_demand=True),
     Script("mjx_physics", "mujoco-mjx", rtol=1e-4, atol=1e-6, on_demand=True),
-    Script("netket_vmc", "NetKet", rtol=1e-6, atol=1e-8, on_demand=True),
+    Script("netket_vmc", "netket", rtol=1e-6, atol=1e-8, on_demand=True),
     Script("numpyro_models", "numpyro", rtol=1e-3, atol=1e-4, on_demand=True),
     Script("ott_transport", "ott-jax", rtol=1e-3, atol=1e-4, on_demand=True),
     Script("penzai_model", "penzai", rtol=1e-3, atol=1e-5, on_demand=True),

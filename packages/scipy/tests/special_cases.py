@@ -64,7 +64,7 @@ CASES = [
     case("gammaln", F(0.1, 40)),
     case("gammaln", F(-5.9, -5.1)),
     case("loggamma", F(0.1, 40)),
-    case("loggamma", Z(-6, 6)).set(ulps=400, derivative_differs="has no reverse mode"),
+    case("loggamma", Z(-6, 6)).set(ulps=400, derivative_differs="the reference refuses vjp"),
     case("gamma", F(0.1, 20)).set(ulps=200),
     case("gamma", F(-5.9, -5.1)).set(ulps=200),
     case("gamma", Z(-4, 4)).set(ulps=400),
@@ -104,7 +104,7 @@ CASES = [
     case("boxcox", F(0.1, 5), F(-2, 2)),
     case("boxcox1p", F(-0.5, 5), F(-2, 2)),
     case("boxcox", F(0.1, 5), F(-1e-4, 1e-4)).set(
-        ulps=300, derivative_differs="has lost its digits"
+        ulps=300, derivative_differs="the reference has lost its digits"
     ),
     case("i0", F(-9, 9)),
     case("i0e", F(-30, 30)),
@@ -119,10 +119,12 @@ CASES = [
     case("sici", F(6, 50)).set(ulps=2000),
     case("fresnel", F(-2, 2)),
     case("fresnel", F(2, 20)).set(ulps=300),
-    case("spence", F(0.01, 9)).set(derivative_differs="is NaN between some of its cases"),
+    case("spence", F(0.01, 9)).set(derivative_differs="the reference is NaN where two cases meet"),
     case("owens_t", F(-4, 4), F(-1, 1)).set(ulps=1000),
     case("owens_t", F(-4, 4), F(1, 5)),
     case("hyp1f1", F(0.5, 3), F(0.5, 3), F(-20, 20)).set(ulps=2000),
     case("hyp2f1", F(0.5, 2), F(0.5, 2), F(2, 4), F(-0.9, 0.85)).set(ulps=500),
-    case("hyp2f1", F(0.5, 2), F(0.5, 2), F(2, 4), F(-9, -1)).set(ulps=500, differs="diverges"),
+    case("hyp2f1", F(0.5, 2), F(0.5, 2), F(2, 4), F(-9, -1)).set(
+        ulps=500, differs="the reference diverges"
+    ),
 ]  # fmt: skip

@@ -82,6 +82,10 @@ from ._gammas import multigammaln as multigammaln
 from ._gammas import poch as poch
 from ._gammas import polygamma as polygamma
 from ._gammas import zeta as zeta
+from ._hankel import hankel1 as hankel1
+from ._hankel import hankel1e as hankel1e
+from ._hankel import hankel2 as hankel2
+from ._hankel import hankel2e as hankel2e
 from ._harmonics import bernoulli as bernoulli
 from ._harmonics import sph_harm_y as sph_harm_y
 from ._hypergeometric import hyp1f1 as hyp1f1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -12,14 +13,9 @@ from primax_core.extend import Array
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
-from .._elementary import choose, is_double
-from ._bessel_kernels import (
-    hankel_far,
-    modified_at_infinity,
-    modified_second_kind,
-    power_series,
-)
-from ._operands import called, differentiable, in_blocks
+from .._elementary import ROOT_HALF, ROOT_PI, chebyshev, choose, is_double
+from . import _airy_tables as tables
+from ._operands import called, differentiable
 
 _AI_0: Final = 0.35502805388781724
 _AI_SLOPE: Final = -0.2588194037928068
@@ -51,36 +47,69 @@ def _airy_slopes(x: Any, out: Any) -> Any:
     return ai1 + rate * ai, x * ai + rate * ai1, bi1 - rate * bi, x * bi - rate * bi1
 
 
+def _left(zeta: Any, root: Any) -> tuple[Any, Any, Any, Any]:
+    """The functions of ``-x``, by amplitudes and a phase: DLMF 9.7(ii)."""
+    inverse = tables.LEFT / zeta
+    t = 2 * (inverse * inverse) - 1
+    p, r = chebyshev(t, tables.AI_LEFT_EVEN), chebyshev(t, tables.SLOPE_LEFT_EVEN)
+    q, s = (chebyshev(t, v) / zeta for v in (tables.AI_LEFT_ODD, tables.SLOPE_LEFT_ODD))
+    sine, cosine = lax.sin(zeta), lax.cos(zeta)
+    scale = ROOT_HALF / ROOT_PI
+    c, d = scale * (cosine + sine), scale * (sine - cosine)
+    return (
+        (c * p + d * q) / root,
+        (d * r - c * s) * root,
+        (c * q - d * p) / root,
+        ((c * r + d * s) * root),
+    )
+
+
+def _right(zeta: Any, root: Any) -> tuple[Any, Any, Any, Any]:
+    """The scaled functions of positive numbers, on three intervals of ``zeta``."""
+    low, middle, high = tables.RIGHT
+    first, last = zeta < middle, zeta >= high
+    inverse = 1 / zeta
+    ends = (1 / middle, 1 / low), (1 / high, 1 / middle), (0.0, 1 / high)
+    a, b, c = ((2 * inverse - (u + v)) * (1 / (v - u)) for u, v in ends)
+    t = choose(first, a, choose(last, c, b))
+    ai, ai1, bi, bi1 = (
+        _selected_chebyshev(t, columns, first, last)
+        for columns in (
+            tables.AI_RIGHT, tables.AI_SLOPE_RIGHT, tables.BI_RIGHT, tables.BI_SLOPE_RIGHT,
+        )
+    )  # fmt: skip
+    half, whole = 0.5 / ROOT_PI, 1 / ROOT_PI
+    return half * ai / root, -half * ai1 * root, whole * bi / root, whole * bi1 * root
+
+
+def _selected_chebyshev(t: Any, columns: Any, first: Any, last: Any) -> Any:
+    """One of three Chebyshev series of each element, by Clenshaw's recurrence."""
+    double = is_double(t)
+    series = [values if double else values[:count] for count, values in columns]
+    model, before, value = lax.full_like(t, 0.0), lax.full_like(t, 0.0), lax.full_like(t, 0.0)
+    twice = t + t
+    for i, (a, b, c) in reversed(list(enumerate(zip_longest(*series, fillvalue=0.0)))):
+        term = choose(first, model + a, choose(last, model + c, b))
+        factor = twice if i else t
+        value, before = factor * value - before + term, value
+    return value
+
+
 @differentiable(_airy_slopes)
-@in_blocks
 def _scaled_airy(x: Any) -> tuple[Any, Any, Any, Any]:
     """``Ai``, ``Ai'``, ``Bi``, ``Bi'``; for positive ``x`` times ``exp(±2/3 x^(3/2))``.
 
-    Bessel functions of orders -1/3 and 2/3: DLMF 9.6, with 10.4.2 and 10.27.2.
+    The power series near 0, Chebyshev series of the factors of the asymptotic forms elsewhere.
     """
     near = (x < 1) & (x > -_SERIES_BELOW)
     right = (x >= 1) & (x < np.inf)
     left = (x <= -_SERIES_BELOW) & (x > -np.inf)
-    size = choose(right | left, lax.abs(x), 1.0)
+    size = choose(right, x, choose(left, -x, 1.0))
     root = lax.sqrt(size)
     zeta = (2 / 3) * (size * root)
-    order = lax.full_like(x, -1 / 3)
-    z = choose(right, zeta, 1.0)
-    k, k1 = modified_second_kind(order, z)
-    few = z < 20
-    i, i1 = power_series(order, z, right & few, 1.0)
-    i = choose(few, i, modified_at_infinity(order, z, right & ~few))
-    i1 = choose(few, i1, modified_at_infinity(order + 1, z, right & ~few))
-    wave = (_ROOT_3 / math.pi) * lax.exp(-2 * z)
-    positive = (
-        root * k / (math.pi * _ROOT_3), -size * k1 / (math.pi * _ROOT_3),
-        root / _ROOT_3 * (2 * i - wave * k), size / _ROOT_3 * (2 * i1 + wave * k1),
-    )  # fmt: skip
-    j, j1, y, y1 = hankel_far(order, zeta, left)
-    negative = (
-        root * (0.5 * j + (0.5 / _ROOT_3) * y), size * (0.5 * j1 + (0.5 / _ROOT_3) * y1),
-        root * ((0.5 / _ROOT_3) * j - 0.5 * y), size * ((0.5 / _ROOT_3) * j1 - 0.5 * y1),
-    )  # fmt: skip
+    fourth = lax.sqrt(root)
+    positive = _right(choose(right, zeta, 1.0), fourth)
+    negative = _left(choose(left, zeta, 4.0), fourth)
     inner = choose(near, x, 0.0)
     above = choose(inner > 0, inner, 0.0)
     growth = lax.exp((2 / 3) * (above * lax.sqrt(choose(above > 0, above, 1.0))))

@@ -23,6 +23,8 @@ from ._bessel_tables import RECIPROCAL_GAMMA_EVEN, RECIPROCAL_GAMMA_ODD
 from ._gammas import real_gamma
 
 _CYCLES = 20_000
+_UNROLLED = 4
+"""Terms that are added before the next test for the end of a sum, if steps are short."""
 
 
 def _tiny(x: Any) -> float:
@@ -32,7 +34,7 @@ def _tiny(x: Any) -> float:
 
 def _sums(
     step: Callable[[Any, Any], tuple[Any, Any]], active: Any, state: Any, totals: Any,
-    matters: Callable[[Any, Any], Any] | None = None,
+    matters: Callable[[Any, Any], Any] | None = None, unrolled: int = _UNROLLED,
 ) -> Any:  # fmt: skip
     """Totals to which ``step(k, state) -> (state, terms)`` adds, until terms do not matter."""
     tiny = _tiny(totals[0])
@@ -51,10 +53,14 @@ def _sums(
 
     def body(carry: Any) -> Any:
         k, active, state, totals = carry
-        state, terms = step(lax.convert_element_type(k, typeof(totals[0]).dtype), state)
+        groups = []
+        for i in range(unrolled):
+            state, terms = step(lax.convert_element_type(k + i, typeof(totals[0]).dtype), state)
+            groups.append(terms)
         more = active & test(terms, totals)
-        totals = tuple(choose(active, b + a, b) for a, b in zip(terms, totals, strict=True))
-        return k + 1, more, tuple(state), totals
+        sums = [sum(group[1:], group[0]) for group in zip(*groups, strict=True)]
+        totals = tuple(choose(active, b + a, b) for a, b in zip(sums, totals, strict=True))
+        return k + unrolled, more, tuple(state), totals
 
     return lax.while_loop(going, body, (1, active, tuple(state), tuple(totals)))[3]
 
@@ -167,7 +173,7 @@ def _imaginary_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, An
         return size > tiny * (lax.abs(totals[0]) + lax.abs(totals[1]))
 
     state = (-rest, dr, di, dr, di, rest, zero, zero, zero, rest, zero)
-    sr, si, hr, hi = _sums(step, active, state, (one + rest * dr, rest * di, dr, di), matters)
+    sr, si, hr, hi = _sums(step, active, state, (one + rest * dr, rest * di, dr, di), matters, 1)
     return sr, si, rest * hr, rest * hi
 
 

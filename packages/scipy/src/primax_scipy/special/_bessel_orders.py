@@ -50,7 +50,7 @@ def without_zero_times(factor: Any, x: Any) -> Any:
     return choose(none, 0.0, factor * choose(none, 0.0, x))
 
 
-def _split(v: Any, x: Any) -> tuple[Any, Any, Any]:
+def split_order(v: Any, x: Any) -> tuple[Any, Any, Any]:
     """Absolute order and argument for the kernels, and whether they are inside of their domain.
 
     ``choose`` instead of ``abs`` has a derivative at order 0.
@@ -88,7 +88,7 @@ def _beyond(v: Any, x: Any, inside: Any, value: Any, at_zero: Any, at_infinity: 
 
 
 def _first_kind(v: Any, x: Any) -> Any:
-    size, z, inside = _split(v, x)
+    size, z, inside = split_order(v, x)
     j, _, y, _ = ordinary_pairs(size, z)
     sine, cosine = sine_and_cosine_of_turns(size)
     value = choose(v < 0, cosine * j - without_zero_times(sine, y), j)
@@ -98,7 +98,7 @@ def _first_kind(v: Any, x: Any) -> Any:
 
 
 def _second_kind(v: Any, x: Any) -> Any:
-    size, z, inside = _split(v, x)
+    size, z, inside = split_order(v, x)
     j, _, y, _ = ordinary_pairs(size, z)
     sine, cosine = sine_and_cosine_of_turns(size)
     value = choose(v < 0, without_zero_times(cosine, y) + sine * j, y)
@@ -110,7 +110,7 @@ def _second_kind(v: Any, x: Any) -> Any:
 
 
 def _modified_first_kind(v: Any, x: Any, scaled: bool) -> Any:
-    size, z, inside = _split(v, x)
+    size, z, inside = split_order(v, x)
     i, _, k, _ = modified_pairs(size, z)
     sine, _ = sine_and_cosine_of_turns(size)
     if scaled:
@@ -125,7 +125,7 @@ def _modified_first_kind(v: Any, x: Any, scaled: bool) -> Any:
 
 
 def _modified_second_kind(v: Any, x: Any, scaled: bool) -> Any:
-    size, z, inside = _split(v, x)
+    size, z, inside = split_order(v, x)
     _, _, k, _ = modified_pairs(size, z)
     value = k if scaled else k * lax.exp(-z)
     value = choose(x < 0, np.nan, value)

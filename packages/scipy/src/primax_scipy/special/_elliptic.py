@@ -257,28 +257,49 @@ def _by_modulus(u: Any, m: Any, out: Any) -> Any:
     return cn * slope, -sn * slope, -sn * (0.5 * sn + m * (cn * slope)) / dn, slope
 
 
+def _hyperbolic(x: Any) -> tuple[Any, Any, Any, Any]:
+    """The limits for ``m = 1``: DLMF 22.5(ii)."""
+    inverse = 1 / lax.cosh(x)
+    return lax.tanh(x), inverse, inverse, 2 * lax.atan(lax.tanh(0.5 * x))
+
+
 @differentiable(_by_argument, _by_modulus)
 def _jacobi(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
-    """Descending Landen transformation: Abramowitz and Stegun 16.4."""
+    """Descending Landen transformation: DLMF 22.7(i), and 22.20(ii) for the angle."""
     inside = (m >= 0) & (m <= 1) & (lax.abs(u) < np.inf)
     last = m == 1
     parameter = choose(inside & ~last, m, 0.0)
     x = choose(inside, u, 0.0)
-    a, b = _one(m), lax.sqrt(1 - parameter)
-    ratios = []
-    for _ in range(8 if is_double(m) else 6):
-        c = 0.5 * (a - b)
-        a, b = 0.5 * (a + b), lax.sqrt(a * b)
-        ratios.append(c / a)
-    ph = (2.0 ** len(ratios)) * a * x
-    for ratio in reversed(ratios):
-        ph = 0.5 * (ph + lax.asin(ratio * lax.sin(ph)))
-    sn, cn = lax.sin(ph), lax.cos(ph)
+
+    def down(means: Any, _: Any) -> tuple[Any, Any]:
+        a, b = means
+        mean = 0.5 * (a + b)
+        return (mean, lax.sqrt(a * b)), (0.5 * (a - b) / mean, b / mean)
+
+    def up(functions: Any, step: Any) -> tuple[Any, None]:
+        """DLMF 22.7.1 to 22.7.3; ``e`` is ``1 - dn``. Corrections lose less than products."""
+        sn, cn, dn, e = functions
+        ratio, rest = step
+        square = ratio * (sn * sn)
+        scale = 1 / (1 + square)
+        change = (e + square) * scale
+        cosine = choose(change < 0.5, cn - cn * change, cn * (dn * scale))
+        sine = sn + sn * ((ratio - square) * scale)
+        return (sine, cosine, (rest + ratio * (cn * cn)) * scale, 2 * square * scale), None
+
+    # Loops, because XLA would repeat written-out steps for each of the results.
+    start = _one(m), lax.sqrt(1 - parameter)
+    (a, _), steps = lax.scan(down, start, None, length=7 if is_double(m) else 5)
+    angle = a * x
+    first = lax.sin(angle), lax.cos(angle), _one(m), _zero(m)
+    (sn, cn, _, _), _ = lax.scan(up, first, steps, reverse=True)
+    # The amplitude is in the same quadrant as the angle.
+    ph = lax.atan2(sn, cn)
+    ph = ph + (2 * math.pi) * lax.floor((angle - ph) * (0.5 / math.pi) + 0.5)
     dn = lax.sqrt(cn * cn + (1 - parameter) * (sn * sn))
-    # Hyperbolic functions for m = 1
-    inverse = 1 / lax.cosh(x)
-    gudermann = 2 * lax.atan(lax.tanh(0.5 * x))
-    limits = (lax.tanh(x), inverse, inverse, gudermann)
+    limits = lax.cond(
+        lax.reduce_or(last, tuple(range(typeof(m).ndim))), _hyperbolic, lambda x: (x,) * 4, x
+    )
     outs = (choose(last, limit, v) for limit, v in zip(limits, (sn, cn, dn, ph)))
     a, b, c, d = (choose(inside, v, np.nan) for v in outs)
     return a, b, c, d

@@ -149,22 +149,51 @@ def _minus_log1p(x: Any) -> Any:
     return r * (x - square * series)
 
 
-def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
-    p, q = matched(name, p, q)
-    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
-    p1, q1 = (choose(both, x, 1.0) for x in (p, q))
-    # For quotients near 1 the logarithm would lose precision.
-    gap = (p1 - q1) / q1
+def _log_ratio(p: Any, q: Any) -> Any:
+    """``log(p / q)`` of positive numbers, accurate for quotients near 1."""
+    gap = (p - q) / q
     near = lax.abs(gap) < 0.5
-    log = choose(near, lax.log1p(choose(near, gap, 0.0)), lax.log(p1 / q1))
-    main = p1 * log
-    if more:
-        gap = (q1 - p1) / p1
-        near = lax.abs(gap) < 0.5
-        main = choose(near, p1 * _minus_log1p(choose(near, gap, 0.0)), main - p1 + q1)
-    at_zero = q if more else _zeros(q)
-    out = choose(both, main, choose(none, at_zero, np.inf))
-    return choose((p != p) | (q != q), np.nan, out)
+    return choose(near, lax.log1p(choose(near, gap, 0.0)), lax.log(p / q))
+
+
+def _positive(p: Any, q: Any) -> tuple[Any, Any, Any]:
+    """A condition that both are positive, and the numbers where it holds, 1 elsewhere."""
+    both = (p > 0) & (q > 0)
+    return both, choose(both, p, 1.0), choose(both, q, 1.0)
+
+
+def _with_derivatives(more: bool) -> Any:
+    """Relative entropy, or with ``more`` the Kullback-Leibler divergence, and the derivatives."""
+
+    @custom_jvp
+    def divergence(p: Any, q: Any) -> Any:
+        both, p1, q1 = _positive(p, q)
+        main = p1 * _log_ratio(p1, q1)
+        if more:
+            gap = (q1 - p1) / p1
+            near = lax.abs(gap) < 0.5
+            main = choose(near, p1 * _minus_log1p(choose(near, gap, 0.0)), main - p1 + q1)
+        at_zero = q if more else _zeros(q)
+        out = choose(both, main, choose((p == 0) & (q >= 0), at_zero, np.inf))
+        return choose((p != p) | (q != q), np.nan, out)
+
+    @divergence.defjvp
+    def _divergence_jvp(primals, tangents):
+        (p, q), (tp, tq) = primals, tangents
+        both, p1, q1 = _positive(p, q)
+        log, ratio = _log_ratio(p1, q1), p1 / q1
+        by_p, by_q = (log, 1 - ratio) if more else (log + 1, -ratio)
+        at_zero = choose((p == 0) & (q >= 0), lax.full_like(q, 1.0 if more else 0.0), 0.0)
+        return divergence(p, q), choose(both, by_p, 0.0) * tp + choose(both, by_q, at_zero) * tq
+
+    return divergence
+
+
+_relative_entropy, _kullback_leibler = _with_derivatives(False), _with_derivatives(True)
+
+
+def _divergence(name: str, p: Any, q: Any, more: bool) -> Any:
+    return (_kullback_leibler if more else _relative_entropy)(*matched(name, p, q))
 
 
 @elementwise

@@ -1,15 +1,15 @@
 """Error functions: complements, inverses, the normal distribution.
 
-Scaled functions use Chebyshev series, inverses use Newton's method on the logarithm, so that all
-functions are relatively accurate in the tails.
+Scaled functions use Chebyshev series, inverses polynomials of a logarithm, so that all functions
+are relatively accurate in the tails.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from itertools import zip_longest
-from typing import Any, Final
+from itertools import pairwise, zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +42,18 @@ from .._elementary import (
     with_derivative,
 )
 from .._functions import floats, single_or_double
+from ._complex_errors import complex_dawson, complex_erf, complex_erfc
 from ._faddeeva import faddeeva
-from ._tables import DAWSON_FAR, DAWSON_NEAR, ERFCX, ERFINV_DOUBLE, ERFINV_SINGLE
+from ._tables import (
+    DAWSON_FAR,
+    DAWSON_NEAR,
+    ERFCINV_DOUBLE,
+    ERFCINV_ENDS,
+    ERFCINV_SINGLE,
+    ERFCX,
+    ERFINV_DOUBLE,
+    ERFINV_SINGLE,
+)
 
 
 @elementwise
@@ -51,20 +61,24 @@ def erf(x: ArrayLike) -> Array:
     """Error function, ``2/sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to ``x``.
 
     Args:
-      x: real numbers, an array or a number; integers are converted to the default float type.
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
 
     Returns:
-      An array of the shape of ``x``, and of its dtype for floats. It is between -1 and 1.
+      An array of the shape of ``x``, and of its dtype for inexact numbers. Real results are
+      between -1 and 1.
 
     Raises:
-      TypeError: if the argument is complex, or not an array or a number. Lists are not converted.
+      TypeError: if the argument is not an array or a number. Lists are not converted.
 
     The derivative is ``2 / sqrt(pi) * exp(-x**2)``.
+    Complex results are accurate relative to their modulus; the source is that of :func:`wofz`.
 
     >>> [round(float(v), 4) for v in erf(np.float32([0.0, 0.5, -1.0]))]
     [0.0, 0.5205, -0.8427]
     """
-    return lax.erf(as_inexact(x))
+    x = as_inexact(x)
+    return complex_erf(strong(x)) if is_complex(x) else lax.erf(x)
 
 
 @elementwise
@@ -72,20 +86,24 @@ def erfc(x: ArrayLike) -> Array:
     """Complementary error function, ``1 - erf(x)``, accurate for large ``x``.
 
     Args:
-      x: real numbers, an array or a number; integers are converted to the default float type.
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
 
     Returns:
-      An array of the shape of ``x``, and of its dtype for floats. It is between 0 and 2.
+      An array of the shape of ``x``, and of its dtype for inexact numbers. Real results are
+      between 0 and 2.
 
     Raises:
-      TypeError: if the argument is complex, or not an array or a number. Lists are not converted.
+      TypeError: if the argument is not an array or a number. Lists are not converted.
 
     The derivative is ``-2 / sqrt(pi) * exp(-x**2)``. If the result underflows, use :func:`erfcx`.
+    Complex results are accurate relative to their modulus; the source is that of :func:`wofz`.
 
     >>> [round(float(v), 4) for v in erfc(np.float32([0.0, 0.5, -1.0]))]
     [1.0, 0.4795, 1.8427]
     """
-    return lax.erfc(as_inexact(x))
+    x = as_inexact(x)
+    return complex_erfc(strong(x)) if is_complex(x) else lax.erfc(x)
 
 
 @elementwise
@@ -120,10 +138,8 @@ def inverse_error(x: Any) -> Any:
     return _inverse_error(x, (1 - x) * (1 + x))
 
 
-def _inverse_error(x: Any, remainder: Any, scale: float = 1.0, lost: Any = None) -> Any:
-    """``scale`` times the inverse error function of ``x``, where ``remainder`` is ``1 - x²``.
-
-    The rounding error ``lost`` of ``x``, of numbers up to 3/4, is added times the derivative.
+def _inverse_error(x: Any, remainder: Any) -> Any:
+    """The inverse error function of ``x``, where ``remainder`` is ``1 - x²``.
 
     The quotient by ``x`` is a smooth function of ``w = -log(1 - x²)``, for large ``w`` of its root.
     All intervals share one evaluation of a polynomial, with selected coefficients.
@@ -134,17 +150,13 @@ def _inverse_error(x: Any, remainder: Any, scale: float = 1.0, lost: Any = None)
     center = choose(far, lax.full_like(x, 5.0), 3.0) if double else 3.0
     gap = choose(near, w - 0.5, lax.sqrt(w) - center)
     table = ERFINV_DOUBLE if double else ERFINV_SINGLE
-    columns = [[scale * c for c in column] for column in zip_longest(*table, fillvalue=0.0)]
+    columns = [list(column) for column in zip_longest(*table, fillvalue=0.0)]
     columns[0] = [c - 1 for c in columns[0]]  # the quotient less 1 has smaller rounding errors
     value: Any = 0.0
     for a, *others in reversed(columns):
         c = choose(far, lax.full_like(x, others[1]), others[0]) if double else others[0]
         value = value * gap + choose(near, lax.full_like(x, a), c)
     change = x * choose(lax.abs(x) == 1, np.inf, value)
-    if lost is not None:
-        square = lax.square((x + change) * (1 / scale))
-        growth = 1 + square * (1 + square * (1 / 2 + square * (1 / 6)))
-        return x + (change + (0.5 * ROOT_PI * scale) * growth * lost)
     return choose(x == 0, x, x + change)  # with the sign of zero
 
 
@@ -154,9 +166,6 @@ def _inverse_error_jvp(primals, tangents):
     y = inverse_error(x)
     return y, t * (0.5 * ROOT_PI) * exp_of_square(y, 1.0)
 
-
-_NEWTON_BELOW: Final = 0.25
-"""Where the complement itself determines the inverse of `erfc` more accurately."""
 
 # Scaled functions
 
@@ -245,21 +254,23 @@ def dawsn(x: ArrayLike) -> Array:
     """Dawson integral, ``exp(-x²)`` times the integral of ``exp(t²)`` from 0 to ``x``.
 
     Args:
-      x: real numbers, an array or a number; integers are converted to the default float type.
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
 
     Returns:
-      An array of the shape of ``x``, and of its dtype for floats.
+      An array of the shape of ``x``, and of its dtype for inexact numbers.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if the argument is complex.
 
-    The function is odd. The derivative is ``1 - 2 * x * dawsn(x)``.
+    The function is odd. The derivative is ``1 - 2 * x * dawsn(x)``. Complex results are accurate
+    relative to their modulus; the source is that of :func:`wofz`.
 
     >>> round(float(dawsn(1.0)), 5)
     0.53808
     """
-    return _dawson(strong(*floats("dawsn", x)))
+    x = strong(as_inexact(x))
+    return complex_dawson(x) if is_complex(x) else _dawson(x)
 
 
 @elementwise
@@ -302,9 +313,18 @@ def _tail(size: Any) -> Any:
 @custom_jvp
 def _lower_tail(x: Any) -> Any:
     size = lax.abs(x)
-    middle = 0.5 + 0.5 * lax.erf(ROOT_HALF * choose(size < 1, x, 0.0))
+    middle = _central(choose(size < 1, x, 0.0))
     tail = choose(size == np.inf, 0.0, _tail(size))
     return choose(size < 1, middle, choose(x < 0, tail, 1 - tail))
+
+
+def _central(x: Any) -> Any:
+    """The lower tail for ``|x| < 1``, by the power series: DLMF 7.6.1."""
+    square = x * x
+    series: Any = 0.0
+    for k in reversed(range(15 if is_double(x) else 9)):
+        series = series * square + (-0.5) ** k / (math.factorial(k) * (2 * k + 1))
+    return 0.5 + x * (series * (1 / math.sqrt(2 * math.pi)))
 
 
 def _bell(x: Any) -> Any:
@@ -400,29 +420,6 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     return out
 
 
-def _upper_quantile(q: Any, scale: float) -> Any:
-    """``scale`` times the ``z`` with ``erfc(z) == q``, for ``0 < q < 0.6``, by Newton's method.
-
-    The logarithm is concave and nearly parabolic, so that four steps suffice from a guess of two
-    digits. The last step begins at a number of half the digits, whose square and product with the
-    scale are exact, and includes the second-order term.
-    """
-    target = lax.log(q)
-    size = -target
-    z = lax.sqrt(bounded(size - 0.5 * lax.log(math.pi * bounded(size, 0.5, np.inf)), 0.05, np.inf))
-    for _ in range(3 if is_double(z) else 2):
-        scaled = scaled_complement(z)
-        value = lax.log(scaled) - lax.square(z)
-        z = lax.max(z + (value - target) * scaled * (ROOT_PI / 2), lax.full_like(z, 0.01))
-    z = halves(z)[0]
-    scaled = scaled_complement(z)
-    inverse = scaled * (ROOT_PI / 2)
-    step = (lax.log(scaled / q) - lax.square(z)) * inverse
-    step = step + (z - 0.5 / inverse) * lax.square(step)
-    head = round(scale * 2**10) / 2**10
-    return head * z + ((scale - head) * z + scale * step)
-
-
 @custom_jvp
 def _complement_inverse(y: Any) -> Any:
     """Inverse of ``erfc``."""
@@ -430,24 +427,60 @@ def _complement_inverse(y: Any) -> Any:
 
 
 def _scaled_complement_inverse(y: Any, scale: float) -> Any:
-    """``scale`` times the inverse of ``erfc``."""
-    middle = (y > _NEWTON_BELOW) & (y < 2 - _NEWTON_BELOW)
-    inner = choose(middle, y, 1.0)
-    x = 1 - inner
-    lost = (1 - x) - inner
-    near = _inverse_error(x, inner * (2 - inner), scale, choose(y < 0.5, lost, 0.0))
-    small = lax.min(y, 2 - y)
-    z = _upper_quantile(choose(middle | (small <= 0), 0.1, small), scale)
-    far = choose(y < 1, z, -z)
-    ends = choose(y == 0, np.inf, choose(y == 2, lax.full_like(y, -np.inf), np.nan))
-    return choose(middle, near, choose(small > 0, far, ends))
+    """``scale`` times the inverse of ``erfc``.
+
+    As `_inverse_error` up to the end of its first interval; in the tail, where ``w`` is larger, the
+    quotient by the root of ``w`` is a smooth function of the root's inverse.
+    """
+    q = lax.min(y, 2 - y)
+    q = choose(q > 0, q, 0.5)
+    double = is_double(y)
+    x = 1 - q
+    w = -lax.log(q * (2 - q))
+    ends = ERFCINV_ENDS[double]
+    near, root = w < ends[0] ** 2, lax.sqrt(round(scale * scale) * w)
+    far, inverse = w >= ends[1] ** 2, 1 / (root * (1 / scale) + 1)
+    (a, b), (c, d) = (_onto_unit(1 / (1 + v), 1 / (1 + u)) for u, v in pairwise(ends))
+    model = lax.full_like(y, 0.0)
+    gap = choose(far, c * inverse + d, a * inverse + b)
+    gap = choose(near, w - 0.5, gap)
+    first, *rest = (ERFINV_DOUBLE if double else ERFINV_SINGLE)[0]
+    middle = (scale * first - 1, *(scale * v for v in rest))  # as in `_inverse_error`
+    columns = list(
+        zip_longest(middle, *(ERFCINV_DOUBLE if double else ERFCINV_SINGLE), fillvalue=0.0)
+    )
+    value: Any = 0.0
+    for first, *others in reversed(columns):
+        tail = choose(far, model + others[1], others[0])
+        value = value * gap + choose(near, model + first, tail)
+    base = choose(near, x, root)
+    lost = choose(near, (1 - x) - q, 0.0)  # the rounding error of x
+    size = base + (base * value + lost * (1 + value))
+    out = choose(y < 1, size, -size)
+    ends_of_domain = choose(y == 0, np.inf, choose(y == 2, lax.full_like(y, -np.inf), np.nan))
+    return choose((y > 0) & (y < 2), out, ends_of_domain)
+
+
+def _onto_unit(low: float, high: float) -> tuple[float, float]:
+    """Factor and constant of the linear function that is -1 at ``low`` and 1 at ``high``."""
+    return 2 / (high - low), -(high + low) / (high - low)
 
 
 @_complement_inverse.defjvp
 def _complement_inverse_jvp(primals, tangents):
     (y,), (t,) = primals, tangents
     x = _complement_inverse(y)
-    return x, t * (-0.5 * ROOT_PI) * exp_of_square(x, 1.0)
+    tail, derivative = _tail_derivative(y, x)
+    near = exp_of_square(choose(tail, 0.0, x), 1.0)
+    return x, t * (-0.5 * ROOT_PI) * choose(tail, derivative, near)
+
+
+def _tail_derivative(y: Any, x: Any) -> tuple[Any, Any]:
+    """A condition, and ``exp(x²)`` for ``y = erfc(x)`` where it holds, from ``y``: the square would
+    multiply the rounding error of ``x``."""
+    q = choose(y < 1, y, 2 - y)
+    tail = (q < 0.25) & (q > 0)
+    return tail, scaled_complement(choose(tail, lax.abs(x), 1.0)) / choose(tail, q, 1.0)
 
 
 @elementwise
@@ -483,7 +516,9 @@ def _normal_quantile(p: Any) -> Any:
 def _normal_quantile_jvp(primals, tangents):
     (p,), (t,) = primals, tangents
     x = _normal_quantile(p)
-    return x, t * math.exp(LOG_ROOT_TAU) / _half_bell(x)
+    tail, derivative = _tail_derivative(2 * p, x * ROOT_HALF)
+    near = 1 / _half_bell(choose(tail, 0.0, x))
+    return x, t * math.exp(LOG_ROOT_TAU) * choose(tail, derivative, near)
 
 
 @elementwise

@@ -8,7 +8,7 @@ reverse mode only once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from primax_numpy.declaring import elementwise, strong
 from .._elementary import choose, is_double
 from .._functions import at_least_single, like
 from ._gammas import matched, plain_sign
+from ._operands import in_blocks
 
 
 def _whole(x: Any) -> Any:
@@ -29,6 +30,10 @@ def _whole(x: Any) -> Any:
 def _ends(x: Any) -> Any:
     """True if a series with such a numerator parameter terminates."""
     return (x <= 0) & _whole(x)
+
+
+_UNROLLED: Final = 4
+"""Terms that are added before the next test for the end of a series."""
 
 
 def _sum(
@@ -43,15 +48,19 @@ def _sum(
 
     def step(state: Any) -> Any:
         k, term, total, _ = state
-        ratio = x / (k + 1)
-        for v in top:
-            ratio = ratio * (v + k)
-        for v in bottom:
-            ratio = ratio / choose(v + k == 0, 1.0, v + k)
-        new = term * choose(active, ratio, 0.0)
+        for _ in range(_UNROLLED):
+            # One division; near the zeros of 1F1 two lose fewer digits.
+            over, under = (x, k + 1) if len(top) > 1 else (x / (k + 1), lax.full_like(x, 1.0))
+            for v in top:
+                over = over * (v + k)
+            for v in bottom:
+                under = under * choose(v + k == 0, 1.0, v + k)
+            ratio = over / under
+            term = term * choose(active, ratio, 0.0)
+            total, k = total + term, k + 1
         # Terms may grow first; they decrease monotonically once their ratio is below 1.
-        small = (lax.abs(new) <= tiny * lax.abs(total)) & (lax.abs(ratio) < 1)
-        return k + 1, new, total + new, ~small & (new == new) & active
+        small = (lax.abs(term) <= tiny * lax.abs(total)) & (lax.abs(ratio) < 1)
+        return k, term, total, ~small & (term == term) & active
 
     start = lax.full_like(x, 1.0) if start is None else start
     first = (lax.full((), 0, typeof(x).dtype), start, start, active)
@@ -114,7 +123,7 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     return choose((a != a) | (b != b) | (x != x), np.nan, out)
 
 
-_one_one = _by_parameters(_kummer, lambda a, b, x: a / b * _one_one(a + 1, b + 1, x))
+_one_one = _by_parameters(in_blocks(_kummer), lambda a, b, x: a / b * _one_one(a + 1, b + 1, x))
 
 
 @elementwise
@@ -165,8 +174,13 @@ def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
     first = _gamma_ratio([c, s], [c - a, c - b]) * _sum([a, b], [1 - s], rest, other, 500)
     second = _gamma_ratio([c, -s], [a, b]) * _sum([c - a, c - b], [1 + s], rest, other, 500)
     general = first + lax.pow(rest, s) * second
-    m = choose(active & whole, gap, 0.0)
-    return factor * choose(whole, _logarithmic(a, b, m, rest), general)
+    integral = active & whole
+    m = choose(integral, gap, 0.0)
+    logarithmic = lax.cond(
+        lax.reduce_or(integral, tuple(range(typeof(rest).ndim))),
+        _logarithmic, lambda a, b, m, rest: lax.full_like(rest, 0.0), a, b, m, rest,
+    )  # fmt: skip
+    return factor * choose(whole, logarithmic, general)
 
 
 def _logarithmic(a: Any, b: Any, m: Any, rest: Any) -> Any:
@@ -175,22 +189,23 @@ def _logarithmic(a: Any, b: Any, m: Any, rest: Any) -> Any:
     log = lax.log(rest)
 
     def step(i: Any, state: Any) -> Any:
-        few, many, head, tail = state
+        few, many, head, tail, weight = state
         k = lax.convert_element_type(i, typeof(rest).dtype)
         # (a)_k (b)_k / (k! (1-m)_k) rest^k for k < m
         head = head + choose(k < m, few, 0.0)
         bottom = 1 - m + k
         few = few * (a + k) * (b + k) / ((k + 1) * choose(bottom == 0, 1.0, bottom)) * rest
-        weight = (
-            log - lax.digamma(k + 1 + lax.full_like(m, 0.0)) - lax.digamma(k + m + 1)
-            + lax.digamma(a + m + k) + lax.digamma(b + m + k)
-        )  # fmt: skip
         tail = tail + many * weight
-        many = many * (a + m + k) * (b + m + k) / ((k + 1) * (k + m + 1)) * rest
-        return few, many, head, tail
+        one, two, three, four = a + m + k, b + m + k, k + 1, k + m + 1
+        many = many * one * two / (three * four) * rest
+        # The recurrence of digamma; a and b are no integers <= 0.
+        weight = weight + ((1 / one + 1 / two) - (1 / three + 1 / four))
+        return few, many, head, tail, weight
 
     one, zero = lax.full_like(rest, 1.0), lax.full_like(rest, 0.0)
-    _, _, head, tail = lax.fori_loop(0, steps, step, (one, one, zero, zero))
+    weight = log - lax.digamma(one) - lax.digamma(m + 1) + lax.digamma(a + m) + lax.digamma(b + m)
+    start = (one, one, zero, zero, weight)
+    _, _, head, tail, _ = lax.fori_loop(0, steps, step, start)
     positive = choose(m > 0, m, 1.0)
     finite = _gamma_ratio([positive, a + b + m], [a + m, b + m]) * head
     odd = lax.rem(m, lax.full_like(m, 2.0)) == 1
@@ -213,7 +228,11 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     inside = ~ends & (z <= 0.9)
     high = ~ends & (z > 0.9) & (z < 1)
     series = _sum([a, second], [c], choose(inside | ends, z, 0.5), inside | ends, 1000)
-    beyond = _near_one(a, second, c, choose(high, rest, 0.05), high)
+    beyond = lax.cond(
+        lax.reduce_or(high, tuple(range(typeof(x).ndim))),
+        _near_one, lambda a, b, c, rest, active: lax.full_like(rest, 0.0),
+        a, second, c, choose(high, rest, 0.05), high,
+    )  # fmt: skip
     gap = c - a - second
     at_one = choose(
         gap > 0, _gamma_ratio([c, choose(gap > 0, gap, one)], [c - a, c - second]), np.inf
@@ -225,7 +244,9 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     return choose((a != a) | (b != b) | (c != c) | (x != x), np.nan, out)
 
 
-_two_one = _by_parameters(_gauss, lambda a, b, c, x: a * b / c * _two_one(a + 1, b + 1, c + 1, x))
+_two_one = _by_parameters(
+    in_blocks(_gauss), lambda a, b, c, x: a * b / c * _two_one(a + 1, b + 1, c + 1, x)
+)
 
 
 @elementwise

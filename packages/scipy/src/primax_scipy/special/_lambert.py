@@ -64,12 +64,69 @@ def _first_guess(z: Any, k: Any, sheet: Any) -> Any:
     return choose(near_zero, choose(lax.abs(z) < 0.4, pade, far), guess)
 
 
+def _on_the_line(z: Any, k: Any) -> Any:
+    """True for real numbers whose value is real, and for NaN."""
+    x = lax.real(z)
+    real = (lax.imag(z) == 0) & (lax.real(_from_branch_point(z)) >= 0)
+    return (real & ((k == 0) | ((k == -1) & (x <= 0)))) | (x != x)
+
+
+def _real(z: Any, k: Any) -> Any:
+    """`_complex` where `_on_the_line` is true, in real arithmetic."""
+    x, upper = lax.real(z), k == 0
+    square = lax.real(_from_branch_point(z))
+    p = lax.sqrt(choose(square > 0, square, 0.0))
+    signed = choose(upper, p, -p)
+    near = p < 0.35
+    plain = ~near & (lax.abs(x) < np.inf) & (x != 0)
+    y = choose(plain, x, 1.0)
+    start = choose(upper, _upper_guess(y), _lower_guess(choose(upper, -0.1, y)))
+    middle = (p < 1) | (upper & (x < -0.3))
+    start = choose(middle & plain, -1 + signed / (1 + signed * (1 / 3 - signed / 24)), start)
+    start = choose(plain, start, 0.5671432904097838)
+
+    def step(_: Any, w: Any) -> Any:
+        rest = lax.log(y / w) - w
+        above = 1 + w
+        q = 2 * above * (above + (2 / 3) * rest)
+        return w * (1 + (rest / above) * ((q - rest) / (q - 2 * rest)))
+
+    w = lax.fori_loop(0, 3, step, start)
+    q = choose(near, signed, 0.0)
+    series: Any = lax.full_like(x, 0)
+    for c in reversed(_AT_BRANCH_POINT):
+        series = series * q + c
+    out = choose(near, series, w)
+    out = choose(x == 0, choose(upper, x, -np.inf), choose(x == np.inf, x, out))
+    return lax.complex(choose(x != x, x, out), lax.full_like(x, 0.0))
+
+
+def _upper_guess(x: Any) -> Any:
+    """Branch 0: the Padé approximant at 0, and an approximation by logarithms (Iacono and Boyd,
+    *New approximations to the principal real-valued branch of the Lambert W-function*, 2017)."""
+    small = lax.abs(x) < 0.4
+    pade = x * (1 + (4 / 3) * x) / (1 + x * (7 / 3 + (5 / 6) * x))
+    root = lax.log(1 + choose(x > -0.4, x, 1.0))
+    return choose(small, pade, root * (1 - lax.log(1 + root) / (2 + root)))
+
+
+def _lower_guess(x: Any) -> Any:
+    """Branch -1: ``log(-x) - log(-log(-x))``."""
+    log = lax.log(-choose(x < 0, x, -0.1))
+    return log - lax.log(-log)
+
+
 def _lambert_slope(z: Any, k: Any, w: Any) -> Any:
     return lax.exp(-w) / (1 + w)
 
 
 @differentiable(_lambert_slope, lambda z, k, w: lax.full_like(z, np.nan))
 def _lambert(z: Any, k: Any) -> Any:
+    line = _on_the_line(z, k)
+    return lax.cond(lax.reduce_and(line, tuple(range(typeof(k).ndim))), _real, _complex, z, k)
+
+
+def _complex(z: Any, k: Any) -> Any:
     """Fritsch's iteration of fourth order (Fritsch, Shafer, Crowley, *Algorithm 443*, CACM 16,
     1973), and near the branch point the series in ``sqrt(2 (e z + 1))``."""
     zero_imag = lax.full_like(k, 0.0)

@@ -12,6 +12,7 @@ from .._elementary import choose
 from ..special import betaln, xlogy
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE
+from ._first_quantiles import of_beta, of_f
 from ._log_tails import log_beta_tail
 from ._logarithms import log_beta_density, log_one_plus_square
 
@@ -41,6 +42,7 @@ beta: Final = functions(
         sf=_beta_sf,
         logcdf=lambda x, a, b: log_beta_tail(a, b, x, 1 - x),
         logsf=lambda x, a, b: log_beta_tail(b, a, 1 - x, x),
+        guess=of_beta,
         mean=lambda a, b: a / (a + b),
         var=lambda a, b: a / (a + b) * (b / (a + b)) / (a + b + 1),
         entropy=_beta_entropy,
@@ -127,12 +129,20 @@ def _share(x: Any, dfn: Any, dfd: Any) -> tuple[Any, Any]:
     return choose(large, two, one), choose(large, one, two)
 
 
+def _beta_tail(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """The incomplete beta function of ``x``, where ``y = 1 - x``; above the mean by that of ``y``,
+    which has digits that ``x`` near 1 has not."""
+    low = x * (a + b) < a
+    part = lax.betainc(choose(low, a, b), choose(low, b, a), choose(low, x, y))
+    return choose(low, part, 1 - part)
+
+
 def _f_cdf(x: Any, dfn: Any, dfd: Any) -> Any:
-    return lax.betainc(0.5 * dfn, 0.5 * dfd, _share(x, dfn, dfd)[0])
+    return _beta_tail(0.5 * dfn, 0.5 * dfd, *_share(x, dfn, dfd))
 
 
 def _f_sf(x: Any, dfn: Any, dfd: Any) -> Any:
-    return lax.betainc(0.5 * dfd, 0.5 * dfn, _share(x, dfn, dfd)[1])
+    return _beta_tail(0.5 * dfd, 0.5 * dfn, *_share(x, dfn, dfd)[::-1])
 
 
 def _f_mean(dfn: Any, dfd: Any) -> Any:
@@ -167,6 +177,7 @@ f: Final = functions(
         sf=_f_sf,
         logcdf=lambda x, m, n: log_beta_tail(0.5 * m, 0.5 * n, *_share(x, m, n)),
         logsf=lambda x, m, n: log_beta_tail(0.5 * n, 0.5 * m, *_share(x, m, n)[::-1]),
+        guess=of_f,
         mean=_f_mean,
         var=_f_variance,
         entropy=_f_entropy,

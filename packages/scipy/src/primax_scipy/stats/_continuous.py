@@ -48,6 +48,7 @@ class Continuous:
       symmetric: True if the upper tail mirrors the lower one.
       quantile_of_log: the argument at which the logarithm of the tail has a value; of the tail for
         which a logarithm is declared.
+      guess: a first value for the inversion of the tails, as in `_first_quantiles`.
       sample: a function of a key, a shape, a dtype and the parameters.
       valid: a condition on all parameters, besides their domains.
       first: the names of the first parameter where the reference has others.
@@ -68,6 +69,7 @@ class Continuous:
     ppf: Kernel | None = None
     isf: Kernel | None = None
     quantile_of_log: Kernel | None = None
+    guess: Kernel | None = None
     mean: Kernel
     var: Kernel
     entropy: Kernel | None = None
@@ -138,7 +140,7 @@ def _quantiles(
     for name in ("ppf", "isf"):
         if name not in out:
             pair = tails["cdf"], tails["sf"]
-            out[name] = quantile(*pair, of.logpdf, of.ends, of.symmetric, name == "isf")
+            out[name] = quantile(*pair, of.logpdf, of.ends, of.symmetric, name == "isf", of.guess)
     return out
 
 

@@ -76,7 +76,7 @@ binom: Final = functions(
         title="binomial distribution of successes in ``n`` trials with probability ``p``",
         shapes={"n": WHOLE, "p": PROBABILITY},
         support=lambda n, p: (0.0, n),
-        logpmf=lambda k, n, p: log_binomial(k, n, p, 1 - p),
+        logpmf=lambda k, n, p: log_binomial(k, n, p, 1 - p, small=False),
         cdf=_binomial_cdf,
         sf=_binomial_sf,
         logcdf=_log_binomial_cdf,

@@ -11,6 +11,7 @@ from primax_numpy import random
 from .._elementary import choose
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE
+from ._first_quantiles import of_chi2, of_gamma, of_inverse_gamma
 from ._log_tails import log_lower_gamma, log_upper_gamma
 from ._logarithms import log_gamma_density
 
@@ -44,6 +45,7 @@ gamma: Final = functions(
         sf=lambda x, a: lax.igammac(a, x),
         logcdf=lambda x, a: log_lower_gamma(a, x),
         logsf=lambda x, a: log_upper_gamma(a, x),
+        guess=of_gamma,
         mean=lambda a: a,
         var=lambda a: a,
         entropy=_gamma_entropy,
@@ -62,6 +64,7 @@ chi2: Final = functions(
         sf=lambda x, df: lax.igammac(0.5 * df, 0.5 * x),
         logcdf=lambda x, df: log_lower_gamma(0.5 * df, 0.5 * x),
         logsf=lambda x, df: log_upper_gamma(0.5 * df, 0.5 * x),
+        guess=of_chi2,
         mean=lambda df: df,
         var=lambda df: 2 * df,
         entropy=lambda df: _gamma_entropy(0.5 * df) + math.log(2),
@@ -102,6 +105,7 @@ invgamma: Final = functions(
         sf=lambda x, a: lax.igamma(a, 1 / x),
         logcdf=lambda x, a: log_upper_gamma(a, 1 / x),
         logsf=lambda x, a: log_lower_gamma(a, 1 / x),
+        guess=of_inverse_gamma,
         mean=lambda a: _over_powers(a, 1),
         var=_inverse_gamma_variance,
         entropy=lambda a: a + lax.lgamma(a) - (1 + a) * lax.digamma(a),
