@@ -20,6 +20,9 @@ FUZZERS = {
 # A worker is replaced after so many inputs, so that caches do not hide errors of first calls.
 EACH = 4000
 STARTING, LONGEST = 120.0, 90.0
+# The innermost frame while an executable runs. A changed loop bound in an artifact makes an
+# execution without end, which docs/export.md leaves to limits of the process.
+EXECUTION = "_runtime/launch.py"
 # A program is run in several ways, and shrunk if it fails.
 LONGEST_OF = {"programs": 300.0}
 
@@ -33,9 +36,13 @@ class Summary:
     aborts: list[str] = field(default_factory=list)
     hangs: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    endless: int = 0
+    """Executions of mutated artifacts that do not end, which are no faults."""
 
     def __str__(self) -> str:
         counts = f"{len(self.aborts)} aborts, {len(self.hangs)} hangs, {len(self.faults)} faults"
+        if self.endless:
+            counts += f", {self.endless} executions of artifacts that do not end"
         lines = [f"{self.name}: {self.calls} calls, {counts}"]
         problems = (*self.aborts, *self.hangs, *self.faults)
         lines += ["  " + x.replace("\\n", "\n    ") for x in problems]
@@ -101,7 +108,9 @@ def _work(
             again, env=env, cwd=ROOT, capture_output=True, text=True, check=False
         )
         where = f" {described.stdout.strip()}{_last(err)}"
-        if hung:
+        if hung and name == "artifacts" and EXECUTION in where:
+            summary.endless += 1
+        elif hung:
             summary.hangs.append(f"{reached} took more than {longest:.0f} s{where}")
         else:
             what = signal.Signals(-code).name if code < 0 else f"exit {code}"

@@ -41,7 +41,8 @@ def reference_version() -> tuple[int, ...] | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Rotate large tests, and skip comparisons with what the installed reference does not have yet.
 
-    The suites of the wheels test every kind of case each time; here ten runs visit all cases.
+    The suites of the wheels test every kind of case each time; here ten runs visit all cases of a
+    large test function, and three runs all other tests.
     """
     installed = reference_version()
     here = os.path.dirname(__file__)
@@ -49,7 +50,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     sizes = Counter(item.nodeid.partition("[")[0] for item in own)
     for item in own:
         if sizes[item.nodeid.partition("[")[0]] >= LARGE:
-            item.add_marker(pytest.mark.rotate(every=10))
+            item.add_marker(pytest.mark.rotate(every=10, whole=True))
+        else:
+            item.add_marker(pytest.mark.rotate(every=3, whole=True))
     if installed is None or installed >= SINCE:
         return
     skip = pytest.mark.skip(reason=f"compares with jax 0.12; jax {version('jax')} is installed")

@@ -19,7 +19,7 @@ from api_sides import OURS, THEIRS, same_error, same_results  # noqa: E402
 import primax  # noqa: E402
 import primax_core as px  # noqa: E402
 from primax_core import ad_checkpoint, lax  # noqa: E402
-from primax_core.lax import collectives, composite, conv_patches, identities, shape_dtype, stacking  # noqa: E402
+from primax_core.lax import composite, conv_patches, identities, shape_dtype, stacking  # noqa: E402
 from primax_core.lax.barrier import optimization_barrier  # noqa: E402
 
 F32 = np.float32
@@ -185,7 +185,7 @@ def test_shapes_as_values(shape):
 def test_gathered_values(to):
     f = lambda L: lambda x: L.all_gather(x, "i", to=to, axis=1, tiled=True)
     x = values((3, 2, 2), F32)
-    same(px.vmap(f(collectives), axis_name="i")(x), jax.vmap(f(jax.lax), axis_name="i")(x))
+    same(px.vmap(f(px.lax), axis_name="i")(x), jax.vmap(f(jax.lax), axis_name="i")(x))
 
 
 def test_top_k_is_a_list():

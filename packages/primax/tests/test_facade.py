@@ -79,7 +79,7 @@ def test_names_of_the_reference_for_errors() -> None:
     assert primax.errors.JAXTypeError is primax_core.errors.PrimaxTypeError
     assert primax.errors.JAXIndexError is primax_core.errors.PrimaxIndexError
     assert not hasattr(primax_core.errors, "JAXTypeError")
-    with pytest.raises(primax.errors.JAXTypeError, match="#tracerboolconversionerror"):
+    with pytest.raises(primax.errors.JAXTypeError, match=r"errors/TracerBoolConversionError\.html"):
         primax.jit(bool)(1.0)
 
 

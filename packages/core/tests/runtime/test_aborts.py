@@ -6,6 +6,8 @@ Each case runs in its own process, so that an abort is a failure of that case.
 import pytest
 from processes import run
 
+from primax_core._runtime.jaxlib_versions import MOST_ELEMENTS
+
 PREAMBLE = """
 import numpy as np
 from primax_core import jit, lax
@@ -87,6 +89,33 @@ except (ValueError, TypeError, RuntimeError) as error:
     print("refused:", error)
 """
     assert run(PREAMBLE + code).startswith("refused: ")
+
+
+def test_an_array_beyond_the_memory():
+    code = """
+try:
+    lax.iota("uint8", 2**40)
+except (ValueError, RuntimeError) as error:
+    print("refused:", error)
+"""
+    assert run(PREAMBLE + code).startswith("refused: ")
+
+
+@pytest.mark.skipif(MOST_ELEMENTS > 2**36, reason="this jaxlib computes them")
+@pytest.mark.parametrize("function", [
+    "lambda: lax.reduce_sum(lax.iota('uint8', 2**36), (0,))",
+    "lambda: lax.fori_loop(0, 2, lambda i, s: "
+    "lax.reduce_max(lax.iota('uint8', 2**36), (0,)), np.uint8(0))",
+])  # fmt: skip
+def test_loops_over_more_elements_than_xla_divides(function):
+    code = f"""
+try:
+    jit({function})()
+except ValueError as error:
+    print("refused:", error)
+"""
+    text = run(PREAMBLE + code, PRIMAX_NUM_CPU_DEVICES="1")
+    assert "iota has a result of type u8[68719476736]" in text and "Compute it in parts" in text
 
 
 def test_donation_of_memory_with_other_users():

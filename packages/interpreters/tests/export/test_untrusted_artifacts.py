@@ -63,7 +63,7 @@ def test_one_bit_anywhere(artifact) -> None:
 
 def test_the_error_is_public_and_documented(artifact) -> None:
     assert issubclass(pc.errors.InvalidArtifactError, ValueError)
-    with pytest.raises(ValueError, match=r"See https://.*/errors\.html#invalidartifacterror"):
+    with pytest.raises(ValueError, match=r"See https://.*/errors/InvalidArtifactError\.html"):
         export.deserialize(artifact[:-1])
 
 

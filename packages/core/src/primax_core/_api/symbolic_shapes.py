@@ -45,6 +45,7 @@ def symbolic_shape(
     Raises:
       ValueError: for a syntax error (the message points at it), or if both a scope and constraints
         are passed.
+      TypeError: if the scope is no ``SymbolicScope``.
 
     >>> symbolic_shape("b, 2*h, 3")
     (b, 2*h, 3)
@@ -53,6 +54,11 @@ def symbolic_shape(
     """
     if scope is None:
         scope = SymbolicScope(constraints)
+    elif not isinstance(scope, SymbolicScope):
+        raise TypeError(
+            f"symbolic_shape: scope must be a SymbolicScope, got {scope!r} of type "
+            f"{type(scope).__name__}: pass SymbolicScope(constraints)"
+        )
     elif constraints:
         raise ValueError(
             "symbolic_shape takes constraints or a scope, but got both: pass the constraints to "

@@ -432,7 +432,7 @@ def take_attributes(wrapper: Any, fun: Any, summary: str | None = None) -> Any:
         wrapper.__wrapped__ = fun
     if summary is not None:
         doc = getattr(fun, "__doc__", None)
-        wrapper.__doc__ = summary.format(name_of(fun)) + (f"\n\n{doc}" if doc else "")
+        wrapper.__doc__ = summary.replace("{}", name_of(fun)) + (f"\n\n{doc}" if doc else "")
     return wrapper
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -12,13 +13,15 @@ from .._base import caches, log, monitoring
 from .._base.config import state
 from .._base.digest import digest as digest_of
 from .._base.single_flight import SingleFlight
+from .._ir.atoms import jaxprs_in
 from .._ir.jaxpr import Jaxpr
+from .._ir.symbolic_dims import is_static
 from .._runtime import custom_calls
 from .._runtime.array import Spec, move, spec_of
 from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
-from .._runtime.jaxlib_versions import _jax
+from .._runtime.jaxlib_versions import MOST_ELEMENTS, _jax
 from .._runtime.sharding import Sharding, device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
@@ -123,6 +126,8 @@ def compile_jaxpr(
     key = key_of(jaxpr, name, platform, donated, keep_unused, described) if keyed else None
     loaded = None if key is None else _recall(key, devs, compiler_options, name)
     if loaded is None:
+        if platform == "cpu":
+            _check_elements(jaxpr, MOST_ELEMENTS * sharding.num_devices)
         lowered = lower_module(
             jaxpr, name, platform, donated=donated, keep_unused=keep_unused, sharding=sharding,
             formats=formats, shardings=shardings,
@@ -133,6 +138,21 @@ def compile_jaxpr(
         loaded, jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts,
         shardings=shardings,
     )  # fmt: skip
+
+
+def _check_elements(jaxpr: Jaxpr, most: int) -> None:
+    """Raise ``ValueError`` if an operation has a result of more elements."""
+    for eqn in jaxpr.eqns:
+        for v in eqn.outvars:
+            shape = getattr(v.aval, "shape", ())
+            if is_static(shape) and math.prod(shape) > most:
+                raise ValueError(
+                    f"{eqn.primitive.name} has a result of type {v.aval.str_short()}, and XLA's "
+                    f"CPU backend ends the process for more than {most:,} elements. Compute it in "
+                    "parts"
+                )
+        for inner in jaxprs_in(eqn.params):
+            _check_elements(inner, most)
 
 
 def shardings_of(

@@ -58,6 +58,9 @@ ABORTS_ON_DELETED_ARGUMENTS: Final = _FIRST
 # Executables in flight whose collectives wait for each other abort the process.
 COLLECTIVES_MAY_DEADLOCK: Final = JAXLIB_VERSION < (0, 12)
 
+# A loop of the CPU over more elements, which XLA divides among threads, ends the process.
+MOST_ELEMENTS: Final = 2**63 if _FIRST else 2**35
+
 # Element types that the installed jaxlib does not support.
 UNKNOWN_DTYPES: Final[frozenset] = frozenset(
     d for d in dtypes.narrow_floats if _FIRST and d.name.startswith("float6")

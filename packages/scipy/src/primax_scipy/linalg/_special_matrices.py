@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -509,6 +509,20 @@ def _check_kind(kind: str | None) -> str:
     return kind
 
 
+_MOST_ROWS: Final = {"symmetric": 515, "lower": 1030, "upper": 1030}
+"""Pascal matrices of more rows have binomial coefficients beyond ``float64``."""
+
+
+def _checked_rows(name: str, n: int, kind: str) -> int:
+    rows = operator.index(n)
+    if not 0 <= rows <= _MOST_ROWS[kind]:
+        raise ValueError(
+            f"{name}: the number of rows must be between 0 and {_MOST_ROWS[kind]} for "
+            f"kind={kind!r}, got {rows}: larger matrices have numbers beyond float64"
+        )
+    return rows
+
+
 def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal matrix of binomial coefficients.
 
@@ -520,7 +534,8 @@ def pascal(n: int, kind: str | None = None) -> Array:
       The matrix ``[n, n]`` of the default float dtype.
 
     Raises:
-      ValueError: if the kind is unknown.
+      ValueError: if the kind is unknown, or for more than 515 rows (``"lower"`` and ``"upper"``:
+        1030), whose numbers are beyond ``float64``.
 
     The symmetric matrix is the product of the lower and the upper one.
 
@@ -529,7 +544,8 @@ def pascal(n: int, kind: str | None = None) -> Array:
     >>> pascal(3, "lower").tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 1.0]]
     """
-    n, kind = operator.index(n), _check_kind(kind)
+    kind = _check_kind(kind)
+    n = _checked_rows("pascal", n, kind)
     if kind == "symmetric":
         values = [[math.comb(i + j, i) for j in range(n)] for i in range(n)]
     else:
@@ -549,12 +565,13 @@ def invpascal(n: int, kind: str | None = None) -> Array:
       The matrix ``[n, n]`` of the default float dtype.
 
     Raises:
-      ValueError: if the kind is unknown.
+      ValueError: if the kind is unknown, or for more rows than :func:`pascal` has.
 
     >>> invpascal(3)[2].tolist()
     [1.0, -2.0, 1.0]
     """
-    n, kind = operator.index(n), _check_kind(kind)
+    kind = _check_kind(kind)
+    n = _checked_rows("invpascal", n, kind)
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     if kind == "symmetric":  # the product of the inverse factors
         values = [

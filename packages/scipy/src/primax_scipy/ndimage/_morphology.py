@@ -3,8 +3,9 @@ Morphology (1982)."""
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -49,6 +50,9 @@ def _structure(rank: int, connectivity: int) -> Any:
     return np.abs(np.indices((3,) * rank) - 1).sum(0) <= max(connectivity, 1)
 
 
+_MOST_WORK: Final = 10**9
+
+
 def iterate_structure(structure: Any, iterations: int) -> Array:
     """A structure dilated by itself ``iterations - 1`` times.
 
@@ -59,12 +63,23 @@ def iterate_structure(structure: Any, iterations: int) -> Array:
     Returns:
       Booleans of sizes ``(size - 1) * iterations + 1``.
 
+    Raises:
+      ValueError: if ``iterations`` times the number of these booleans exceeds a thousand million.
+
     >>> iterate_structure(np.array([True, True]), 3).tolist()
     [True, True, True, True]
     """
     mask = np.asarray(structure).astype(bool)
-    out = mask
-    for _ in range(max(operator.index(iterations), 1) - 1):
+    out, times = mask, max(operator.index(iterations), 1)
+    if all(n <= 1 for n in mask.shape):
+        return pnp.asarray(mask)
+    work = times * math.prod((n - 1) * times + 1 for n in mask.shape)
+    if work > _MOST_WORK:
+        raise ValueError(
+            f"iterate_structure: {times} iterations of a structure of shape {mask.shape} take "
+            f"{work:,} steps, and at most {_MOST_WORK:,} are computed"
+        )
+    for _ in range(times - 1):
         wide = np.zeros([n + m - 1 for n, m in zip(out.shape, mask.shape)], bool)
         for offset in np.argwhere(mask):
             wide[tuple(slice(o, o + n) for o, n in zip(offset, out.shape))] |= out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import dtypes, typeof
@@ -13,7 +15,8 @@ from primax_numpy.declaring import check_arrays, compiled, is_complex
 @compiled("maximize", name="linear_sum_assignment")
 def _assignment(cost, *, maximize):
     cost = lax.stop_gradient(cost)
-    if typeof(cost).dtype.kind in "iub":
+    dtype = typeof(cost).dtype
+    if not dtypes.issubdtype(dtype, np.floating) or dtype.itemsize < 4:
         cost = lax.convert_element_type(cost, dtypes.default_float())
     cost = -cost if maximize else cost
     rows, columns = typeof(cost).shape

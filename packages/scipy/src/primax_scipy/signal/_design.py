@@ -137,10 +137,13 @@ def butter(
     >>> b.round(3).tolist(), abs(a).round(3).tolist()
     ([0.5, 0.5], [1.0, 0.0])
     """
-    order, kind = operator.index(N), _BANDS.get(btype.lower())
+    order = operator.index(N)
+    kind = _BANDS.get(btype.lower()) if isinstance(btype, str) else None
     check_mode("butter", output, ("ba", "zpk", "sos"), "output")
     if kind is None:
-        raise ValueError(f"butter: btype must be one of {sorted(set(_BANDS.values()))}")
+        raise ValueError(
+            f"butter: btype must be one of {sorted(set(_BANDS.values()))}, got {btype!r}"
+        )
     if order < 1:
         raise ValueError(f"butter: the order must be positive, got {order}")
     if analog and fs is not None:

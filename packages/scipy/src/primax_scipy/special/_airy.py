@@ -60,7 +60,7 @@ def _left(zeta: Any, root: Any) -> tuple[Any, Any, Any, Any]:
         (c * p + d * q) / root,
         (d * r - c * s) * root,
         (c * q - d * p) / root,
-        ((c * r + d * s) * root),
+        (c * r + d * s) * root,
     )
 
 

@@ -16,6 +16,7 @@ from primax_numpy.declaring import check_arrays, compiled
 from .._elementary import choose
 from ._bessel_orders import is_odd, modified_pairs, ordinary_pairs
 from ._operands import called
+from ._polynomials import MOST_DEGREES
 
 _PARITY: Final = {"j": 0, "y": 1, "i": 0}
 """Degrees of even functions of the argument, modulo 2."""
@@ -35,7 +36,8 @@ def _ends(kind: str, degree: Any, x: Any) -> Any:
 
 def _pair(kind: str, n: Any, x: Any) -> list[Any]:
     """Functions of degrees ``n`` and ``n + 1``: DLMF 10.47."""
-    inside = (n >= 0) & (x != 0) & (lax.abs(x) < np.inf)
+    known = (n >= 0) & (n <= MOST_DEGREES)
+    inside = known & (x != 0) & (lax.abs(x) < np.inf)
     z, v = choose(inside, lax.abs(x), 1.0), choose(inside, n, 0.0) + 0.5
     scale = math.sqrt(0.5 * math.pi) / lax.sqrt(z)
     if kind in "jy":
@@ -52,7 +54,7 @@ def _pair(kind: str, n: Any, x: Any) -> list[Any]:
         if kind == "k":  # DLMF 10.47.11 and 10.47.17
             first = choose(inside, math.pi * scale * both[k], lax.full_like(x, np.inf))
             left = choose(is_odd(n + k), value, -value) - choose(value == np.inf, 0.0, first)
-        outs.append(choose(n < 0, np.nan, choose(x < 0, left, value)))
+        outs.append(choose(known, choose(x < 0, left, value), np.nan))
     return outs
 
 
@@ -86,7 +88,7 @@ def spherical_jn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the first kind, ``sqrt(π / 2z) J_(n+1/2)(z)``.
 
     Args:
-      n: degrees, nonnegative integers; negative ones give NaN.
+      n: degrees, nonnegative integers up to 1e6; others give NaN.
       z: real numbers.
       derivative: return the derivative with respect to ``z``.
 
@@ -106,7 +108,7 @@ def spherical_yn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the second kind, ``sqrt(π / 2z) Y_(n+1/2)(z)``.
 
     Args:
-      n: degrees, nonnegative integers; negative ones give NaN.
+      n: degrees, nonnegative integers up to 1e6; others give NaN.
       z: real numbers.
       derivative: return the derivative with respect to ``z``.
 
@@ -131,7 +133,7 @@ def spherical_in(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the first kind, ``sqrt(π / 2z) I_(n+1/2)(z)``.
 
     Args:
-      n: degrees, nonnegative integers; negative ones give NaN.
+      n: degrees, nonnegative integers up to 1e6; others give NaN.
       z: real numbers.
       derivative: return the derivative with respect to ``z``.
 
@@ -156,7 +158,7 @@ def spherical_kn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the second kind, ``sqrt(π / 2z) K_(n+1/2)(z)``.
 
     Args:
-      n: degrees, nonnegative integers; negative ones give NaN.
+      n: degrees, nonnegative integers up to 1e6; others give NaN.
       z: real numbers; negative ones give NaN.
       derivative: return the derivative with respect to ``z``.
 

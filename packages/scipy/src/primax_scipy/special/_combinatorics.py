@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -60,6 +60,9 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
     return _perm(N, k)
 
 
+_MOST_SUMS: Final = 10_000_000
+
+
 def _stirling_numbers(pairs: set[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """Numbers for pairs ``(n, k)``, by the recurrence ``S(n, k) = k S(n-1, k) + S(n-1, k-1)``."""
     out = {}
@@ -84,6 +87,7 @@ def stirling2(N: Any, K: Any, *, exact: bool = False) -> Any:
 
     Raises:
       TypeError: if an argument is traced or has no integers, or ``exact`` is set for arrays.
+      ValueError: if the product of the largest ``N`` and ``K`` exceeds ten million.
 
     >>> float(stirling2(5, 2)), stirling2(30, 3, exact=True)
     (15.0, 34314651811530)
@@ -101,7 +105,14 @@ def stirling2(N: Any, K: Any, *, exact: bool = False) -> Any:
         raise TypeError("stirling2: exact=True is for two Python integers; leave it for arrays")
     n, k = np.broadcast_arrays(n, k)
     pairs = list(zip(n.ravel().tolist(), k.ravel().tolist()))
-    numbers = _stirling_numbers({(a, b) for a, b in pairs if 0 <= b <= a})
+    inner = [(a, b) for a, b in pairs if 0 <= b <= a]
+    sums = max((a for a, _ in inner), default=0) * max((b for _, b in inner), default=0)
+    if sums > _MOST_SUMS:
+        raise ValueError(
+            f"stirling2: these N and K take {sums:,} sums of long integers, and at most "
+            f"{_MOST_SUMS:,} are computed"
+        )
+    numbers = _stirling_numbers(set(inner))
     values = [numbers.get(pair, 0) for pair in pairs]
     if exact:
         return values[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from primax_numpy.declaring import check_arrays, elementwise
 from .._elementary import choose
 from ._operands import called, differentiable, in_blocks
 
+MOST_DEGREES: Final = 1e6
+"""Functions of larger degrees are NaN: the time grows with the degree."""
+
 
 def _recurrence(n: Any, first: Any, step: Callable[[Any, Any, Any], Any]) -> Any:
     """``P_n`` from ``P_0 = 1``, ``P_1 = first`` and ``P_k = step(k, P_(k-1), P_(k-2))``; 0 for
-    negative ``n``."""
+    negative ``n``, NaN for large ones."""
+    n = choose(n <= MOST_DEGREES, n, np.nan)
     one = lax.full_like(first, 1.0)
     last = lax.reduce_max(choose(n == n, n, 0.0), tuple(range(typeof(n).ndim)))
 
@@ -130,6 +134,7 @@ def eval_legendre(n: Any, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, integers; the polynomial of ``-n - 1`` is that of ``n``.
+        Above 1e6 it is NaN.
       x: real numbers.
 
     It is differentiable to any order with respect to ``x``.
@@ -155,6 +160,7 @@ def eval_chebyt(n: Any, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, integers; the polynomial of ``-n`` is that of ``n``.
+        Above 1e6 it is NaN.
       x: real numbers.
 
     It is differentiable to any order with respect to ``x``.
@@ -186,6 +192,7 @@ def eval_chebyu(n: Any, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, integers; the polynomial of ``-n - 2`` is that of ``n`` with the other sign.
+        Above 1e6 it is NaN.
       x: real numbers.
 
     It is differentiable to any order with respect to ``x``.
@@ -214,7 +221,7 @@ def eval_hermite(n: Any, x: ArrayLike) -> Array:
     """Hermite polynomials of the physicists, orthogonal with the weight ``exp(-x²)``.
 
     Args:
-      n: degrees, integers; negative ones give NaN.
+      n: degrees, integers; negative ones and those above 1e6 give NaN.
       x: real numbers.
 
     It is differentiable to any order with respect to ``x``.
@@ -239,7 +246,7 @@ def eval_hermitenorm(n: Any, x: ArrayLike) -> Array:
     """Hermite polynomials of the probabilists, orthogonal with the weight ``exp(-x² / 2)``.
 
     Args:
-      n: degrees, integers; negative ones give NaN.
+      n: degrees, integers; negative ones and those above 1e6 give NaN.
       x: real numbers.
 
     It is differentiable to any order with respect to ``x``.
@@ -265,7 +272,7 @@ def eval_laguerre(n: Any, x: ArrayLike) -> Array:
     """Laguerre polynomials, orthogonal with the weight ``exp(-x)``.
 
     Args:
-      n: degrees, integers; negative ones give 0.
+      n: degrees, integers; negative ones give 0, those above 1e6 NaN.
       x: real numbers.
 
     It is differentiable to any order with respect to ``x``.
@@ -290,7 +297,7 @@ def eval_genlaguerre(n: Any, alpha: ArrayLike, x: ArrayLike) -> Array:
     """Generalized Laguerre polynomials, orthogonal with the weight ``x^alpha exp(-x)``.
 
     Args:
-      n: degrees, integers; negative ones give 0.
+      n: degrees, integers; negative ones give 0, those above 1e6 NaN.
       alpha, x: real numbers.
 
     Derivatives of any order with respect to ``x``; with respect to ``alpha`` one in reverse mode
@@ -316,7 +323,7 @@ def eval_gegenbauer(n: Any, alpha: ArrayLike, x: ArrayLike) -> Array:
     """Gegenbauer polynomials, orthogonal with the weight ``(1 - x²)^(alpha - 1/2)``.
 
     Args:
-      n: degrees, integers; negative ones give 0.
+      n: degrees, integers; negative ones give 0, those above 1e6 NaN.
       alpha, x: real numbers.
 
     Derivatives are as for :func:`eval_genlaguerre`.
@@ -341,7 +348,7 @@ def eval_jacobi(n: Any, alpha: ArrayLike, beta: ArrayLike, x: ArrayLike) -> Arra
     """Jacobi polynomials, orthogonal with the weight ``(1 - x)^alpha (1 + x)^beta``.
 
     Args:
-      n: degrees, integers; negative ones give 0.
+      n: degrees, integers; negative ones give 0, those above 1e6 NaN.
       alpha, beta, x: real numbers.
 
     Derivatives are as for :func:`eval_genlaguerre`.
