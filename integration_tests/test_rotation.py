@@ -192,6 +192,13 @@ def test_pytest_runs_the_share_of_a_step_also_on_workers(tmp_path):
     assert not [t for t in alone & next_one if "takes_long" in t]
 
 
+def test_one_kind_runs_a_smaller_share(tmp_path):
+    share = run_suite(tmp_path, "--rotation", "3", "--one-kind")
+    assert share < run_suite(tmp_path, "--rotation", "3") | share
+    assert len([t for t in share if "::test_named" in t]) in range(1 + 4, 1 + 7)
+    assert len([t for t in share if "::test_by_parameter" in t]) in range(1 + 2, 1 + 5)
+
+
 def test_pytest_runs_all_that_is_asked_for(tmp_path):
     assert len(run_suite(tmp_path, "--rotation", "all")) == 100 + 26 + 52 + 1
     assert len(run_suite(tmp_path, "-k", "test_marked")) == 26

@@ -12,6 +12,7 @@ import primax_core as pc
 import primax_distributed as pd
 from primax_core import lax
 from primax_core.extend import portable_modules
+from primax_core.layout import Format, Layout
 from primax_distributed import AbstractMesh, AxisType, NamedSharding, P, make_mesh
 
 
@@ -80,6 +81,17 @@ def test_functions_take_the_devices_of_the_mesh_in_effect(kind):
             assert both([X, X])[0].sharding == expected
             assert result.lower(X).compile()(X).sharding == expected
             assert pc.jit(lambda: lax.full((8,), 1.0), out_shardings=rows)().sharding == expected
+
+
+def test_formats_take_the_devices_of_the_mesh_in_effect():
+    mesh = make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    columns = Format(Layout((1, 0)), NamedSharding(mesh.abstract_mesh, P("x")))
+    x = X.reshape(8, 2)
+    with pd.set_mesh(mesh):
+        out = pc.jit(lambda x: lax.mul(x, 2.0), out_shardings=columns)(x)
+    assert out.sharding == NamedSharding(mesh, P("x"))
+    assert out.format.layout.major_to_minor == (1, 0)
+    np.testing.assert_array_equal(out, 2 * x)
 
 
 def test_functions_take_the_devices_of_their_arguments():

@@ -273,3 +273,13 @@ def test_python_can_suggest_names(module, name, similar):
         getattr(importlib.import_module(module), name)
     assert caught.value.name == name
     assert similar in dir(caught.value.obj)
+
+
+def test_the_proxy_of_devices_is_that_of_jaxlib():
+    from jaxlib import _ifrt_proxy
+
+    from primax.extend import backend
+
+    assert backend.ifrt_proxy is _ifrt_proxy
+    with pytest.raises(AttributeError, match="has no attribute 'missing'"):
+        backend.missing

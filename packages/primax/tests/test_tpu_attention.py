@@ -100,3 +100,13 @@ def test_errors():
         attention(MASKS["full"])(Q[:3], K, V)
     with pytest.raises(NotImplementedError, match="Mask must define the property 'shape'"):
         _ = masks.Mask().shape
+
+
+def test_masks_that_libraries_derive():
+    def diagonal(queries, keys):
+        return queries == keys
+
+    mask = masks._ComputableMask((3, 5), diagonal)
+    assert mask.shape == (3, 5) and mask[:, :].tolist() == np.eye(3, 5, dtype=bool).tolist()
+    assert mask[1:2, :2].tolist() == [[False, True]]
+    assert masks._fill_slice(slice(None, -1), 4) == slice(0, 3, 1)

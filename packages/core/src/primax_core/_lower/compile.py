@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,7 @@ from .._base import caches, log, monitoring
 from .._base.config import state
 from .._base.digest import digest as digest_of
 from .._base.single_flight import SingleFlight
-from .._ir.atoms import jaxprs_in
 from .._ir.jaxpr import Jaxpr
-from .._ir.symbolic_dims import is_static
 from .._runtime import custom_calls
 from .._runtime.array import Spec, move, spec_of
 from .._runtime.devices import check_not_forked, platform_of
@@ -27,7 +24,7 @@ from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
 from .lazy import locations, lowering, mlir, readable
-from .liveness import devices_of, kept_inputs, large_consts
+from .liveness import devices_of, kept_inputs, large_consts, largest_result
 from .progress import shown
 
 if TYPE_CHECKING:
@@ -142,17 +139,13 @@ def compile_jaxpr(
 
 def _check_elements(jaxpr: Jaxpr, most: int) -> None:
     """Raise ``ValueError`` if an operation has a result of more elements."""
-    for eqn in jaxpr.eqns:
-        for v in eqn.outvars:
-            shape = getattr(v.aval, "shape", ())
-            if is_static(shape) and math.prod(shape) > most:
-                raise ValueError(
-                    f"{eqn.primitive.name} has a result of type {v.aval.str_short()}, and XLA's "
-                    f"CPU backend ends the process for more than {most:,} elements. Compute it in "
-                    "parts"
-                )
-        for inner in jaxprs_in(eqn.params):
-            _check_elements(inner, most)
+    elements, eqn = largest_result(jaxpr)
+    if eqn is not None and elements > most:
+        types = ", ".join(v.aval.str_short() for v in eqn.outvars)
+        raise ValueError(
+            f"{eqn.primitive.name} has a result of type {types}, and XLA's CPU backend ends the "
+            f"process for more than {most:,} elements. Compute it in parts"
+        )
 
 
 def shardings_of(

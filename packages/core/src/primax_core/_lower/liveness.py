@@ -5,6 +5,7 @@ The module does not need MLIR.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,6 +88,20 @@ def has_symbolic_dims(jaxpr: Jaxpr) -> bool:
                 break
         jaxpr.cache["symbolic dims"] = has_dims
     return has_dims
+
+
+def largest_result(jaxpr: Jaxpr) -> tuple[int, Any]:
+    """The most elements of a result in a jaxpr and its sub-jaxprs, and the equation that has it."""
+    largest: tuple[int, Any] | None = jaxpr.cache.get("largest result")
+    if largest is None:
+        largest = 0, None
+        for eqn in jaxpr.eqns:
+            inner = [largest_result(sub_jaxpr) for sub_jaxpr in jaxprs_in(eqn.params)]
+            shapes = [getattr(v.aval, "shape", ()) for v in eqn.outvars]
+            own = [(math.prod(shape), eqn) for shape in shapes if is_static(shape)]
+            largest = max([largest, *inner, *own], key=lambda pair: pair[0])
+        jaxpr.cache["largest result"] = largest
+    return largest
 
 
 def devices_of(jaxpr: Jaxpr, abstract: bool = False) -> Any:

@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
 
 class Report:
-    """What a program does until :meth:`text` is called. :meth:`start` begins to record."""
+    """Record of a program until :meth:`text` is called. :meth:`start` begins it."""
 
     def __init__(self) -> None:
         self.missing: dict[tuple[str, Line], None] = {}
