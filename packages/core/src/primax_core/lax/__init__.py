@@ -288,14 +288,6 @@ from .trigonometric import tan as tan
 from .trigonometric import tan_p as tan_p
 from .trigonometric import tanh as tanh
 from .trigonometric import tanh_p as tanh_p
-from .windows import reduce_window as reduce_window
-from .windows import reduce_window_max_p as reduce_window_max_p
-from .windows import reduce_window_min_p as reduce_window_min_p
-from .windows import reduce_window_p as reduce_window_p
-from .windows import reduce_window_shape_tuple as reduce_window_shape_tuple
-from .windows import reduce_window_sum_p as reduce_window_sum_p
-from .windows import select_and_gather_add_p as select_and_gather_add_p
-from .windows import select_and_scatter_add_p as select_and_scatter_add_p
 
 if TYPE_CHECKING:
     from . import linalg as linalg
@@ -389,6 +381,14 @@ if TYPE_CHECKING:
     from .tokens import create_token as create_token
     from .tokens import create_token_p as create_token_p
     from .window_scatter import select_and_scatter_p as select_and_scatter_p
+    from .windows import reduce_window as reduce_window
+    from .windows import reduce_window_max_p as reduce_window_max_p
+    from .windows import reduce_window_min_p as reduce_window_min_p
+    from .windows import reduce_window_p as reduce_window_p
+    from .windows import reduce_window_shape_tuple as reduce_window_shape_tuple
+    from .windows import reduce_window_sum_p as reduce_window_sum_p
+    from .windows import select_and_gather_add_p as select_and_gather_add_p
+    from .windows import select_and_scatter_add_p as select_and_scatter_add_p
 
 _MODULES = {
     "linalg": (),
@@ -528,6 +528,16 @@ _MODULES = {
         "create_token_p",
     ),
     "window_scatter": ("select_and_scatter_p",),
+    "windows": (
+        "reduce_window",
+        "reduce_window_max_p",
+        "reduce_window_min_p",
+        "reduce_window_p",
+        "reduce_window_shape_tuple",
+        "reduce_window_sum_p",
+        "select_and_gather_add_p",
+        "select_and_scatter_add_p",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in (*names, module)}
 

@@ -33,7 +33,6 @@ from .reshaping import reshape, squeeze
 from .selection import select_n
 from .shapes import without
 from .slicing import pad, slice_in_dim
-from .windows import reduce_window
 
 cumsum_p: Final = Primitive("cumsum")
 cumprod_p: Final = Primitive("cumprod")
@@ -294,6 +293,8 @@ def _shifted(x: Any, axis: int, low: int, high: int, fill: Any) -> Array:
 
 def _by_window(op: Callable, neutral: Any, x: Any, axis: int, reverse: bool) -> Array:
     """Prefix scan by windows that end at each element."""
+    from .windows import reduce_window  # loaded with the first window
+
     shape = typeof(x).shape
     if not shape[axis]:
         return x
