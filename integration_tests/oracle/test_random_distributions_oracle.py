@@ -353,8 +353,8 @@ def test_implementations(impl: str, name: str) -> None:
     draw = OF_ANY[name]
     ours, theirs = keys(-3, impl)
     both_ways(draw, ours, theirs)
-    # A batch draws from its first key only. Rejection sampling with it may not terminate, here
-    # and in the reference, so the numbers are not compared.
+    # A batch draws from its first key only. Rejection sampling with it may not terminate in the
+    # reference, so the numbers are not compared.
     if name not in ("gamma", "binomial", "split grid"):
         identical(
             px.vmap(lambda k: draw(pnp.random, k))(pnp.random.split(ours, 3)),

@@ -206,6 +206,26 @@ def test_counts_at_limits() -> None:
 # Integers, permutations, choices
 
 
+REPEATED: dict[str, tuple[Callable[[Any], Array], float]] = {
+    "binomial of few": (lambda k: random.binomial(k, 10.0, 0.3, (50,)), 3.0),
+    "binomial of many": (lambda k: random.binomial(k, 1000.0, 0.5, (50,)), 500.0),
+    "poisson of a small rate": (lambda k: random.poisson(k, 3.0, (50,)), 3.0),
+    "poisson of a large rate": (lambda k: random.poisson(k, 30.0, (50,)), 30.0),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_draws_of_batches(name: str) -> None:
+    draw, mean = REPEATED[name]
+    keys = random.split(KEY, 6)
+    expected = np.stack([draw(key) for key in keys])
+    np.testing.assert_array_equal(vmap(draw)(keys), expected)
+    np.testing.assert_array_equal(vmap(vmap(draw))(keys.reshape(2, 3)), expected.reshape(2, 3, 50))
+    # All batches draw from the first key, which must change until the last batch is finished.
+    of_first = vmap(draw)(random.split(random.key(1, impl="rbg"), 64))
+    assert np.mean(of_first) == pytest.approx(mean, rel=0.1)
+
+
 def test_integer_bounds() -> None:
     assert random.randint(KEY, (3,), 5, 5).tolist() == [5, 5, 5]
     x = np.asarray(random.randint(KEY, (500,), -1000, 1000, np.int8))

@@ -15,7 +15,7 @@ from .._promotion import repeated
 from . import _draws as draws
 from ._key_types import random_split_p
 from ._keys import check_key, children, typed
-from ._poisson import any_of
+from ._rejection import draw_until_done
 
 
 def _uniform(key: Any, like: Any) -> Any:
@@ -26,18 +26,13 @@ def _by_waiting(key: Any, n: Any, q: Any) -> Any:
     """Binomial samples by geometric waiting times between successes."""
     scale = lax.log1p(-q)
 
-    def unfinished(state: Any) -> Any:
-        return any_of(state[1] <= n)
-
-    def more(state: Any) -> Any:
-        count, total, key = state
+    def draw(key: Any, count: Any, total: Any) -> tuple[Any, ...]:
         sub, key = children(key, 2)
         count = lax.select(total <= n, count + 1, count)
-        total = total + lax.ceil(lax.log(_uniform(sub, n)) / scale)
-        return count, total, key
+        return key, count, total + lax.ceil(lax.log(_uniform(sub, n)) / scale)
 
     zero = lax.full_like(n, 0)
-    return lax.while_loop(unfinished, more, (zero, zero, key))[0] - 1
+    return draw_until_done(draw, lambda _, total: total <= n, (zero, zero), key)[0] - 1
 
 
 def _by_rejection(key: Any, n: Any, q: Any) -> Any:
@@ -52,8 +47,7 @@ def _by_rejection(key: Any, n: Any, q: Any) -> Any:
     alpha = (2.83 + 5.1 / b) * spread
     m = lax.floor((n + 1) * q)
 
-    def more(state: Any) -> Any:
-        sample, accepted, key = state
+    def draw(key: Any, sample: Any, accepted: Any) -> tuple[Any, ...]:
         key, first, second = children(key, 3)
         u = _uniform(first, n) - 0.5
         v = _uniform(second, n)
@@ -69,11 +63,10 @@ def _by_rejection(key: Any, n: Any, q: Any) -> Any:
             + _stirling_rest(m) + _stirling_rest(n - m) - _stirling_rest(k) - _stirling_rest(n - k)
         )  # fmt: skip
         accept = soon | (~outside & (left <= right))
-        return lax.select(accept, k, sample), accepted | accept, key
+        return key, lax.select(accept, k, sample), accepted | accept
 
-    nothing = lax.full_like(n, False, np.dtype(bool))
-    start = (lax.full_like(n, -1), nothing, key)
-    return lax.while_loop(lambda s: any_of(~s[1]), more, start)[0]
+    start = (lax.full_like(n, -1), lax.full_like(n, False, np.dtype(bool)))
+    return draw_until_done(draw, lambda _, accepted: ~accepted, start, key)[0]
 
 
 _RESTS: Final = (

@@ -31,6 +31,7 @@ from .._functions import compiled
 from . import _draws as draws
 from ._gamma import check_method
 from ._keys import check_key, children, typed
+from ._rejection import draw_until_done
 
 _F32: Final = np.dtype(np.float32)
 
@@ -67,30 +68,21 @@ def _samples():
         yield Sample(f32(*shape, low=1, high=9)).set(without=whole)
 
 
-def any_of(condition: Any) -> Any:
-    """True if any element is true."""
-    return lax.reduce_or(condition, tuple(range(condition.ndim)))
-
-
 def _by_products(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
     """Poisson samples: the number of uniform samples whose product stays above ``exp(-lam)``
     (Knuth, The Art of Computer Programming 2, 3.4.1)."""
 
-    def unfinished(state: Any) -> Any:
-        step, _, total, _ = state
-        return lax.bitwise_and(any_of(lax.gt(total, lax.neg(lam))), lax.lt(step, limit))
-
-    def more(state: Any) -> Any:
-        step, count, total, key = state
+    def draw(key: Any, count: Any, total: Any) -> tuple[Any, ...]:
         key, sub = children(key, 2)
-        going = lax.gt(total, lax.neg(lam))
-        count = lax.select(going, count + np.ones((), dtype), count)
-        total = lax.add(total, lax.log(draws.uniform_materialized(sub, lam.shape, _F32)))
-        return lax.add(step, np.ones((), step.dtype)), count, total, key
+        count = lax.select(unfinished(count, total), count + np.ones((), dtype), count)
+        uniform = draws.uniform_materialized(sub, lam.shape, _F32)
+        return key, count, lax.add(total, lax.log(uniform))
 
-    zeros = lax.full_like(lam, 0, dtype)
-    start = (lax.full((), 0, limit.dtype), zeros, lax.full_like(lam, 0), key)
-    count = lax.while_loop(unfinished, more, start)[1]
+    def unfinished(_: Any, total: Any) -> Any:
+        return lax.gt(total, lax.neg(lam))
+
+    start = (lax.full_like(lam, 0, dtype), lax.full_like(lam, 0))
+    count, _ = draw_until_done(draw, unfinished, start, key, limit)
     return lax.sub(count, lax.full_like(count, 1))
 
 
@@ -103,12 +95,7 @@ def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     most = 0.9277 - 3.6224 / (b - 2)
 
-    def unfinished(state: Any) -> Any:
-        step, _, accepted, _ = state
-        return lax.bitwise_and(any_of(lax.bitwise_not(accepted)), lax.lt(step, limit))
-
-    def more(state: Any) -> Any:
-        step, sample, accepted, key = state
+    def draw(key: Any, sample: Any, accepted: Any) -> tuple[Any, ...]:
         key, first, second = children(key, 3)
         u = draws.uniform_materialized(first, lam.shape, _F32) - 0.5
         v = draws.uniform_materialized(second, lam.shape, _F32)
@@ -119,12 +106,11 @@ def _by_rejection(key: Any, lam: Any, limit: Any, dtype: Any) -> Any:
         soon = (us >= 0.07) & (v <= most)
         reject = (k < 0) | ((us < 0.013) & (v > us))
         accept = soon | (~reject & (s <= t))
-        sample = lax.select(accept, k, sample)
-        return lax.add(step, np.ones((), step.dtype)), sample, accepted | accept, key
+        return key, lax.select(accept, k, sample), accepted | accept
 
-    nothing = lax.full_like(lam, False, np.dtype(bool))
-    start = (lax.full((), 0, limit.dtype), lax.full_like(lam, -1), nothing, key)
-    return lax.convert_element_type(lax.while_loop(unfinished, more, start)[1], dtype)
+    start = (lax.full_like(lam, -1), lax.full_like(lam, False, np.dtype(bool)))
+    sample, _ = draw_until_done(draw, lambda _, accepted: ~accepted, start, key, limit)
+    return lax.convert_element_type(sample, dtype)
 
 
 @compiled("shape", "dtype")
