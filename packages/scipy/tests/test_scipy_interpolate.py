@@ -63,6 +63,19 @@ def test_interpolating_splines(k: int) -> None:
             compare(lambda m: m.make_interp_spline(x, y, 3, bc_type=bc)(POINTS), 1e-7)  # noqa: B023
 
 
+def test_interpolating_splines_of_many_points_and_other_knots() -> None:
+    x = np.cumsum(RNG.uniform(0.1, 1.0, 20_000))
+    y = RNG.normal(size=x.shape)
+    compare(lambda m: m.make_interp_spline(x, y).c, 1e-9)
+    compare(lambda m: m.make_interp_spline(x[:20], y[:20], 5, bc_type=(
+        [(1, 0.5), (2, 0.0)], [(1, 0.0), (4, 2.0)])).c, 1e-9)  # fmt: skip
+    x, y = x[:9], y[:9]
+    t = np.concatenate([[x[0]] * 4, x[[2, 3, 4, 6, 6]], [x[-1]] * 4])
+    compare(lambda m: m.make_interp_spline(x, y, 3, t).c, 1e-9)
+    t[4:9] = np.linspace(x[0], x[1], 7)[1:-1]  # five knots between two points
+    assert np.isnan(interpolate.make_interp_spline(x, y, 3, t).c).all()
+
+
 @pytest.mark.parametrize("k", range(4))
 def test_b_splines(k: int) -> None:
     t, c = np.cumsum(RNG.uniform(0.1, 0.5, 12)), RNG.normal(size=(11 - k, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer, typeof
 from primax_core.tree_util import register_pytree_node_class
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex, one_axis
 
 from .._layout import as_operand, together
+from ..linalg import solve_banded
 from ._piecewise import bounded_values, periodic, real_part_dtype, values_first
 
 
@@ -263,12 +266,14 @@ _DERIVATIVES = {"natural": 2, "clamped": 1}
 
 
 def make_interp_spline(
-    x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0,
-    check_finite: bool = True,
+    x: ArrayLike | Sequence[Any], y: ArrayLike | Sequence[Any], k: int = 3,
+    t: ArrayLike | Sequence[Any] | None = None, bc_type: str | tuple[Any, Any] | None = None,
+    axis: int = 0, check_finite: bool = True,
 ) -> BSpline:  # fmt: skip
     """Interpolating B-spline.
 
-    The coefficients solve a dense system of as many equations as points.
+    The coefficients solve a banded system of as many equations as points. They are NaN if knots are
+    not between the points: the ``i``-th point must be between the knots ``i`` and ``i + k + 1``.
 
     Args:
       x: increasing points ``[n]``.
@@ -346,22 +351,46 @@ def _ends(name: str, bc_type: Any, k: int) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
+def _derivatives(t: Any, k: int, point: Any, index: Any, order: int) -> Any:
+    """Derivatives of the ``k + 1`` nonzero B-splines ``[k + 1]`` at a point in ``t[index]``."""
+    if order > k:
+        return lax.full((k + 1,), 0, typeof(t).dtype)
+    knots = pnp.take(t, index + pnp.arange(-k, k + 2), axis=0, mode="clip")
+    c, degree = pnp.eye(k + 1, dtype=typeof(t).dtype), k
+    for _ in range(order):
+        knots, c, degree = difference(knots, c, degree)
+    interval = np.int32(degree)
+    return contracted(c, interval, basis(knots, degree, point, interval), degree)
+
+
 @compiled("k", "orders", name="interpolating_spline")
 def _solved(x, y, t, values, *, k, orders):
     x, y, t = together(x, y, t)
     n, shape = typeof(t).shape[0] - k - 1, typeof(y).shape[1:]
     x, t = real_part_dtype(y, x, t)
-    rows, right = [], []
-    identity = pnp.eye(n, dtype=typeof(t).dtype)
-    for end, point in ((0, x[:1]), (1, x[-1:])):
+    intervals = find(t, k, n, x)
+    # The equations in their order: of each the nonzero elements and the interval.
+    elements, found, right = [], [], []
+    for end, at in ((0, 0), (1, -1)):
         for order, value in zip(orders[end], values[end]):
-            rows.append(_evaluated(t, identity, point, k=k, nu=order, extrapolate=True))
+            elements.append(_derivatives(t, k, x[at], intervals[at], order)[None])
+            found.append(intervals[at][None])
             value = np.zeros(shape, np.float32) if value is None else value
-            right.append(pnp.broadcast_to(lax.convert_element_type(value, typeof(y).dtype),
-                                          (1, *shape)))  # fmt: skip
+            value = lax.convert_element_type(value, typeof(y).dtype)
+            right.append(pnp.broadcast_to(value, (1, *shape)))
         if not end:
-            rows.append(_evaluated(t, identity, x, k=k, nu=0, extrapolate=True))
+            elements.append(basis(t, k, x, intervals).T)
+            found.append(intervals)
             right.append(y)
-    matrix = lax.convert_element_type(pnp.concatenate(rows, 0), typeof(y).dtype)
+    rows, index = pnp.concatenate(elements, 0), pnp.concatenate(found, 0)
+    column = index[:, None] + pnp.arange(-k, 1)[None]
+    # Knots between the points (Schoenberg and Whitney) leave k diagonals on each side; other
+    # systems are singular.
+    diagonal = k + pnp.arange(n)[:, None] - column
+    outside = ((diagonal < 0) | (diagonal > 2 * k)) & (rows != 0)
+    rows = pnp.where(outside.any(), pnp.asarray(np.nan, typeof(rows).dtype), rows)
+    band = pnp.zeros((2 * k + 1, n), typeof(rows).dtype)
+    band = band.at[diagonal, column].set(rows, mode="drop", wrap_negative_indices=False)
+    band = lax.convert_element_type(band, typeof(y).dtype)
     b = lax.reshape(pnp.concatenate(right, 0), (n, int(np.prod(shape))))
-    return lax.reshape(pnp.linalg.solve(matrix, b), (n, *shape))
+    return lax.reshape(solve_banded((k, k), band, b), (n, *shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer, dtypes, typeof
 from primax_core.tree_util import register_pytree_node_class
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled, is_complex
 
 from .._layout import as_operand, check_mode, together
@@ -232,8 +234,9 @@ def _spline(x, p, k):
 
 
 def interpn(
-    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = False,
-    fill_value: Any = np.nan,
+    points: Sequence[ArrayLike | Sequence[Any]], values: ArrayLike | Sequence[Any],
+    xi: ArrayLike | Sequence[Any], method: str = "linear", bounds_error: bool = False,
+    fill_value: ArrayLike | None = np.nan,
 ) -> Array:  # fmt: skip
     """Values at coordinates by a `RegularGridInterpolator` with the same arguments."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
