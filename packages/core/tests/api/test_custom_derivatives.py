@@ -242,6 +242,47 @@ class TestCustomVjp:
             with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\)"):
                 run()
 
+    @pytest.mark.parametrize(
+        "body",
+        [
+            lambda f, x: f(x) * 2,
+            lambda f, x: px.jit(lambda x: f(x) * 2)(x),
+            lambda f, x: px.checkpoint(lambda x: f(x) * 2)(x),
+            lambda f, x: lax.cond(x > 0, lambda x: f(x) * 2, lambda x: x, x),
+            lambda f, x: lax.scan(lambda c, _: (f(c) + c, None), x, None, length=2)[0],
+            lambda f, x: lax.reduce_sum(
+                lax.scan(lambda c, _: (f(c), c), x, None, length=3)[1], (0,)
+            ),
+            lambda f, x: lax.scan(lambda c, _: (c * 2, f(c)), x, None, length=2)[0],
+        ],
+        ids=["plain", "jit", "checkpoint", "cond", "scan", "scan outputs", "unused"],
+    )
+    def test_reverse_mode_of_rules_that_use_forward_mode(self, body):
+        f = px.custom_vjp(lax.sin)
+        f.defvjp(lambda x: (lax.sin(x), lax.cos(x)), lambda c, ct: (c * ct,))
+        fun = px.custom_jvp(lambda x: body(f, x))
+        fun.defjvp(lambda primals, tangents: px.jvp(fun.fun, primals, tangents))
+
+        def plain(x):
+            return body(lax.sin, x)
+
+        for transform in (
+            px.grad,
+            lambda fun: px.jit(px.grad(fun)),
+            lambda fun: px.grad(px.jit(fun)),
+        ):
+            assert_close(transform(fun)(0.7), px.grad(plain)(0.7))
+        assert_close(px.vmap(px.grad(fun))(X), px.vmap(px.grad(plain))(X))
+        assert_close(px.grad(px.grad(fun))(0.7), px.grad(px.grad(plain))(0.7))
+
+    def test_forward_mode_of_linear_parts_is_refused(self):
+        f = marked_vjp()
+        for fun in (f, lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]):
+            with pytest.raises(TypeError, match=r"forward-mode autodiff \(jvp\)"):
+                px.grad(lambda x: px.jvp(fun, (x,), (1.0,))[1])(0.7)  # noqa: B023
+            with pytest.raises(TypeError, match=r"forward-mode autodiff \(jvp\)"):
+                px.vjp(lambda t: px.jvp(fun, (0.7,), (t,))[1], 1.0)  # noqa: B023
+
     def test_optimize_remat_is_accepted(self):
         f = marked_vjp(optimize_remat=True)
         assert float(px.grad(px.checkpoint(f))(1.0)) == 5.0

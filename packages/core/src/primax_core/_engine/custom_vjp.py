@@ -326,8 +326,14 @@ def _custom_lin_transpose_direct(cts, values, linear, avals, *, num_res, **param
 
 
 @custom_lin_p.rule(jvp)
-def _custom_lin_jvp(primals, tangents, *, name, **_):
-    raise TypeError(f"{_FORWARD_MODE} The function is {name}.")
+def _custom_lin_jvp(primals, tangents, **params):
+    k = params["num_res"]
+    if any(type(t) is not Zero for t in tangents[:k]):
+        raise TypeError(f"{_FORWARD_MODE} The function is {params['name']}.")
+    # It is linear, so its derivative needs no value, which is evaluated only if it is a result.
+    outs = custom_lin_p.bind(*primals, **params)
+    dots = custom_lin_p.bind(*primals[:k], *map(instantiate, tangents[k:]), **params)
+    return outs, dots
 
 
 @custom_lin_p.rule(batch)

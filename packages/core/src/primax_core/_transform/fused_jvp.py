@@ -10,6 +10,7 @@ from .._base.config import state
 from .._ir.jaxpr import Jaxpr
 from .._trace.core import call_on, typeof
 from .._trace.staging import stage, stage_with_aux
+from .dce import dce_jaxpr
 from .linearize import JvpRule, linearize_jaxpr
 from .zeros import Zero, zeros
 
@@ -76,7 +77,14 @@ def _linearized(
         (False,) * n_outs + (True,) * sum(out_mask),
     )
     at_zero = [*primals, *(zeros(a) for a in tangent_avals)]
-    results = call_on(state.trace, fused.forward, at_zero)
+    # Tangents at zero need not be computed; those of `custom_vjp` cannot be.
+    saved = {i for origin, i in fused.residuals if origin == "out"}
+    needed = [
+        i < n_outs or i >= fused.n_outs or i in saved for i in range(len(fused.forward.outvars))
+    ]
+    forward, used = dce_jaxpr(fused.forward, tuple(needed))
+    values = iter(call_on(state.trace, forward, [x for x, u in zip(at_zero, used) if u]))
+    results = [next(values) if m else None for m in needed]
     outs, residuals = results[:n_outs], fused.residual_values(at_zero, results)
     if fused.linear is None:
         return outs, stage(lambda *_: [], tangent_avals), out_mask
