@@ -12,6 +12,9 @@ from disk_processes import SIN, kept, process
 
 from primax_core._base.identity import CACHE_FOLDER
 
+# Most tests start two processes or more.
+pytestmark = pytest.mark.rotate(every=3, whole=True)
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no owners and modes")
 root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
