@@ -85,8 +85,7 @@ def check_programs() -> bool:
 def main() -> int:
     """Check the packages named on the command line, then the programs."""
     results = [reaches_its_floor(package) for package in sys.argv[1:]]
-    # The facade shows functions of the other packages.
-    results += [is_within_its_limit(package) for package in sys.argv[1:] if package != "primax"]
+    results += [is_within_its_limit(package) for package in sys.argv[1:]]
     return int(not (check_programs() and all(results)))
 
 

@@ -157,6 +157,8 @@ def test_pmap():
         X, 1.0
     )
     assert np.array_equal(a, X + 1) and np.allclose(b, X.sum(1))
+    empty, whole, (last,) = pmap(lambda x: (None, x[0], [x]), out_axes=(0, None, 0))(X[:, :1])
+    assert empty is None and whole.shape == () and np.array_equal(last, X[:, :1])
     slope = pc.grad(lambda x: jnp.sum(pmap(lambda x: lax.psum(x**2, "i"), "i")(x)))(X)
     assert np.allclose(slope, 16 * X)
     assert np.allclose(pmap(lambda d, *, s: d["a"] * s)({"a": X}, s=X), X**2)

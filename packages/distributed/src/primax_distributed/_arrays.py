@@ -15,6 +15,7 @@ from primax_core.extend.runtime import (
     array_from_values,
     as_sharding,
 )
+from primax_core.typing import DTypeLike, PyTree
 
 Index = tuple[slice, ...]
 Shape = Sequence[int]
@@ -24,7 +25,7 @@ def make_array_from_callback(
     shape: Shape,
     sharding: Sharding,
     data_callback: Callable[[Index], Any],
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """An array whose parts a function returns, so that no host needs all values.
 
@@ -54,7 +55,7 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Shape, sharding: Sharding, arrays: Sequence[Array], *, dtype: Any = None
+    shape: Shape, sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
 ) -> Array:
     """An array of arrays on one device each, without copies.
 
@@ -80,7 +81,7 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Sharding, local_data: Any, global_shape: Any = None
+    sharding: Sharding, local_data: PyTree, global_shape: PyTree = None
 ) -> Any:
     """Arrays over all processes, of the values that each process has.
 

@@ -12,6 +12,7 @@ from primax_core.extend.placements import is_placed
 from primax_core.extend.runtime import bounded_cache
 from primax_core.extend.traces import current_trace
 from primax_core.tree_util import tree_flatten, tree_map, tree_unflatten
+from primax_core.typing import PyTree
 
 from ._abstract_mesh import AbstractMesh
 from ._current import get_abstract_mesh, mesh_of_specs, use_abstract_mesh
@@ -25,7 +26,7 @@ from ._spec import PartitionSpec
 _compiled: Final = bounded_cache()
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: PyTree, out_shardings: PyTree) -> Any:
     """The same values, divided in another way along the explicit axes of a mesh.
 
     Args:
@@ -84,7 +85,7 @@ def auto_axes(
     /,
     *,
     axes: Hashable | Sequence[Hashable] | None = None,
-    out_sharding: Any = None,
+    out_sharding: PyTree = None,
 ) -> Callable[..., Any]:
     """A function in which the compiler divides values along some axes of the mesh.
 
@@ -117,7 +118,7 @@ def explicit_axes(
     /,
     *,
     axes: Hashable | Sequence[Hashable] | None = None,
-    in_sharding: Any = None,
+    in_sharding: PyTree = None,
 ) -> Callable[..., Any]:
     """A function in which the types of values contain some axes of the mesh.
 

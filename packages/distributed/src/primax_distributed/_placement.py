@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import Any, Final
 
+from primax_core.extend import ShapedArray
 from primax_core.extend.placements import is_placed, unplaced as unplaced
 
 from ._interning import Immutable, Interned, put
@@ -119,7 +120,7 @@ def _restored(
     )
 
 
-def manual_axis_type(aval: Any) -> ManualAxisType:
+def manual_axis_type(aval: ShapedArray) -> ManualAxisType:
     """The manual mesh axes in a type.
 
     >>> import numpy as np

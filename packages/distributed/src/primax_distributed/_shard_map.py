@@ -17,6 +17,7 @@ from primax_core.extend.traces import (
     set_trace,
     trace_function,
 )
+from primax_core.typing import PyTree
 
 from . import _shard_map_rules as _shard_map_rules
 from ._abstract_mesh import AbstractMesh
@@ -40,11 +41,11 @@ from ._spec import PartitionSpec
 
 
 def shard_map(
-    f: Any = None,
+    f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = Infer,
+    out_specs: PyTree,
+    in_specs: PyTree = Infer,
     mesh: Mesh | AbstractMesh | None = None,
     axis_names: Collection[Hashable] = frozenset(),
     check_vma: bool = True,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from primax_core import tree_util
+from primax_core.typing import PyTree
 
 from ._shard_map import shard_map
 from ._shard_map_specs import Infer, InferFromArgs
@@ -14,11 +15,11 @@ from ._spec import PartitionSpec
 
 
 def smap(
-    f: Any = None,
+    f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: Any = Infer,
-    out_axes: Any,
+    in_axes: PyTree = Infer,
+    out_axes: PyTree,
     axis_name: Hashable,
 ) -> Any:
     """Apply a function to the parts of arrays along one mesh axis.

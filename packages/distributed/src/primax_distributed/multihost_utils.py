@@ -25,6 +25,7 @@ from primax_core import (
     tree_util,
 )
 from primax_core.extend import dtypes
+from primax_core.typing import PyTree
 
 from ._mesh import Mesh
 from ._named import NamedSharding
@@ -75,7 +76,7 @@ def _host_value(x: Any) -> np.ndarray:
     return value if value.dtype == dtype else value.astype(dtype)
 
 
-def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+def process_allgather(in_tree: PyTree, tiled: bool = False) -> Any:
     """The values of all processes, on each of them, as NumPy arrays.
 
     Args:
@@ -113,7 +114,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     return tree.map(gather, in_tree)
 
 
-def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> Any:
     """The values of one process, on all of them, as NumPy arrays.
 
     Args:
@@ -153,7 +154,7 @@ def sync_global_devices(name: str) -> None:
         )
 
 
-def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
     """Check that a pytree has the same values in all processes as in rank 0.
 
     Raises:
@@ -263,7 +264,9 @@ def _own_bounds(sharding: NamedSharding, shape: Sequence[int]) -> list[tuple[int
     return bounds
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def host_local_array_to_global_array(
+    local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> Any:
     """Arrays of all processes, each of which has the part of its devices.
 
     Args:
@@ -306,7 +309,9 @@ def _tiles(sharding: NamedSharding, axis: int, ndim: int) -> int:
     return int(np.prod([sharding.mesh.shape[name] for name in names], dtype=np.int64))
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def global_array_to_host_local_array(
+    global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> Any:
     """The parts of arrays that the devices of this process have, each as one array.
 
     The inverse of :func:`host_local_array_to_global_array`, with the same arguments.

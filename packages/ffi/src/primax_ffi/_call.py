@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from primax_core.extend import ShapedArray, typeof
 from primax_core.extend.runtime import api_boundary, as_result
+from primax_core.layout import Layout
 
 from . import _types
 from ._attributes import frozen_attributes
@@ -27,7 +28,7 @@ def ffi_call(
     has_side_effect: bool = False,
     vmap_method: str | Callable[..., Any] | None = None,
     input_layouts: Sequence[Any] | None = None,
-    output_layouts: Any = None,
+    output_layouts: Layout | Sequence[int] | Sequence[Layout | Sequence[int] | None] | None = None,
     input_output_aliases: Mapping[int, int] | None = None,
     custom_call_api_version: int = _TYPED,
     legacy_backend_config: str | bytes | None = None,

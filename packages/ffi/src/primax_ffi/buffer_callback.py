@@ -19,6 +19,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.runtime import api_boundary, as_result
+from primax_core.typing import PyTree
 
 from . import _types
 from ._effects import effects_of
@@ -50,7 +51,7 @@ def __dir__() -> list[str]:
 @api_boundary
 def buffer_callback(
     callback: Callable[..., None],
-    result_shape_dtypes: Any,
+    result_shape_dtypes: PyTree,
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,

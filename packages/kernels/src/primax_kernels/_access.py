@@ -33,7 +33,7 @@ from primax_core.extend.references import (
     write_at,
 )
 
-from ._typing import ArrayLike, Reference
+from ._typing import ArrayLike, Index, Reference
 
 masked_get_p: Final[Primitive] = Primitive("masked_get")
 """Read of a part of a reference; ``other`` where the mask is false, also beyond the reference."""
@@ -357,7 +357,7 @@ def _with_operand(index: Any) -> list[Any]:
 
 def _atomic(name: str, combine: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
     def atomic(
-        x_ref_or_view: Reference, idx: Any, val: ArrayLike, *, mask: ArrayLike | None = None
+        x_ref_or_view: Reference, idx: Index, val: ArrayLike, *, mask: ArrayLike | None = None
     ) -> Any:
         view = _view(x_ref_or_view, idx)
         if view.index is not None and INTEGER_ARRAY in view.index:
@@ -406,7 +406,7 @@ atomic_xchg: Callable[..., Any] = _atomic(
 
 
 def atomic_add(
-    x_ref_or_view: Reference, idx: Any, val: ArrayLike, *, mask: ArrayLike | None = None
+    x_ref_or_view: Reference, idx: Index, val: ArrayLike, *, mask: ArrayLike | None = None
 ) -> Any:
     """Add a value to elements in one step; returns the old value.
 

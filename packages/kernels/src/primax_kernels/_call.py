@@ -57,11 +57,11 @@ def pallas_call(
     scratch_shapes: Types = (),
     input_output_aliases: Mapping[int, int] | Sequence[tuple[int, int]] = (),
     debug: bool = False,
-    interpret: Any = False,
+    interpret: bool | str | InterpretParams = False,
     name: str | None = None,
-    compiler_params: Any = None,
-    cost_estimate: Any = None,
-    metadata: Any = None,
+    compiler_params: CompilerParams | Mapping[str, Any] | None = None,
+    cost_estimate: CostEstimate | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> Callable[..., Any]:
     """A function of arrays from a kernel, a function of references to blocks of them.
 

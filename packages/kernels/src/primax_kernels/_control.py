@@ -15,7 +15,7 @@ from ._memory_spaces import scratch_type
 from ._poison import poison
 from ._semaphores import begins_with_zeros
 from ._tpu_memory import ACC, accumulators
-from ._typing import ArrayLike
+from ._typing import ArrayLike, PyTree
 
 
 def when(condition: ArrayLike, /) -> Callable[[Callable[[], None]], None]:
@@ -56,7 +56,7 @@ def loop(
     lower: ArrayLike,
     upper: ArrayLike,
     *,
-    init_carry: Any = None,
+    init_carry: PyTree = None,
     step: ArrayLike = 1,
     unroll: int | bool | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:

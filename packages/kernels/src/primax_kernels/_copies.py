@@ -13,12 +13,12 @@ from primax_core.extend import Primitive, current_trace
 
 from ._access import described
 from ._copy_operations import bind_copy, copy_start_p, copy_wait_p
-from ._devices import Axes, logical_device
+from ._devices import Axes, DeviceIdType, logical_device
 from ._remote_operations import bind_remote, remote_copy_start_p, remote_copy_wait_p
 from ._selected import SelectedRef
 from ._semaphore_operations import check_semaphore, is_reference, semaphore_signal, semaphore_wait
 from ._semaphores import SemaphoreType
-from ._typing import Reference
+from ._typing import DeviceId, Reference
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ def make_async_remote_copy(
     dst_ref: Reference,
     send_sem: Reference,
     recv_sem: Reference,
-    device_id: Any,
-    device_id_type: Any = None,
+    device_id: DeviceId,
+    device_id_type: DeviceIdType | str | None = None,
 ) -> RemoteCopy:
     """A copy to another device of the mesh that has not been started.
 
@@ -236,8 +236,8 @@ def async_remote_copy(
     dst_ref: Reference,
     send_sem: Reference,
     recv_sem: Reference,
-    device_id: Any,
-    device_id_type: Any = None,
+    device_id: DeviceId,
+    device_id_type: DeviceIdType | str | None = None,
 ) -> RemoteCopy:
     """A copy to another device that is started; see `make_async_remote_copy`."""
     copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)

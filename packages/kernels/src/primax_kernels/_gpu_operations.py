@@ -124,7 +124,7 @@ def _same(x: Any, **_: Any) -> Any:
     return x
 
 
-def multiple_of(x: ArrayLike, values: Any) -> Any:
+def multiple_of(x: ArrayLike, values: int | Sequence[int]) -> Any:
     """``x``, for which the caller promises that it is a multiple of ``values``.
 
     In kernels on GPUs the promise of a computed position allows wider loads. Elsewhere nothing
@@ -144,7 +144,7 @@ def multiple_of(x: ArrayLike, values: Any) -> Any:
     return _hint(multiple_of_p, x, values)
 
 
-def max_contiguous(x: ArrayLike, values: Any) -> Any:
+def max_contiguous(x: ArrayLike, values: int | Sequence[int]) -> Any:
     """``x``, for which the caller promises runs of ``values`` consecutive integers.
 
     Arguments and errors are those of `multiple_of`.

@@ -22,11 +22,12 @@ from primax_core.extend import (
 
 from ._barriers import run_phases
 from ._block_mapping import INDEX
-from ._block_specs import BlockSpec
+from ._block_specs import BlockSpec, CompilerParams, CostEstimate
 from ._call import pallas_call, traced_form
 from ._control import run_scoped
 from ._cores import NeedsPhases, TensorCoreMesh, on_core
 from ._grid import program_id
+from ._interpret_params import InterpretParams
 from ._kernel import CapturedReferences
 from ._memory_spaces import ANY
 from ._typing import Types
@@ -35,17 +36,17 @@ _ABSENT: Final[Any] = object()
 
 
 def kernel(
-    body: Any = _ABSENT,
+    body: Callable[..., None] = _ABSENT,
     out_type: Types = (),
     *,
-    mesh: Any,
+    mesh: TensorCoreMesh,
     scratch_types: Types = (),
-    compiler_params: Any = None,
-    interpret: Any = False,
-    cost_estimate: Any = None,
+    compiler_params: CompilerParams | Mapping[str, Any] | None = None,
+    interpret: bool | str | InterpretParams = False,
+    cost_estimate: CostEstimate | None = None,
     debug: bool = False,
     name: str | None = None,
-    metadata: Any = None,
+    metadata: Mapping[str, str] | None = None,
     out_shape: Types = None,
     scratch_shapes: Types = None,
 ) -> Any:

@@ -9,7 +9,7 @@ from primax_core import jit
 
 
 def lower_as_mlir(
-    f: Callable[..., Any], *args: Any, dynamic_shapes: bool = False, device: Any = None,
+    f: Callable[..., Any], *args: Any, dynamic_shapes: bool = False, device: None = None,
     static_argnames: Sequence[str] = (), platforms: Sequence[str] | None = None, **kwargs: Any,
 ) -> str:  # fmt: skip
     """The module of a function, as text in StableHLO.

@@ -18,7 +18,7 @@ from ._block_specs import grid_tuple, is_whole
 from ._buffered_pipelines import PipelineStep, Steps, run_buffered
 from ._buffered_refs import BufferedRef
 from ._control import run_scoped, when
-from ._cores import core_of
+from ._cores import TensorCoreMesh, core_of
 from ._grid import UNKNOWN_SIZE
 from ._memory_spaces import unwritten_value
 from ._on_demand import get_global
@@ -33,8 +33,8 @@ def emit_pipeline(
     in_specs: Sequence[Any] = (),
     out_specs: Sequence[Any] = (),
     tiling: Any = None,
-    core_axis: Any = None,
-    core_axis_name: Any = None,
+    core_axis: int | None = None,
+    core_axis_name: str | None = None,
     dimension_semantics: Sequence[Any] | None = None,
     trace_scopes: bool = True,
     no_pipelining: bool = False,
@@ -201,7 +201,7 @@ def emit_pipeline_with_allocations(
 
 def emit_pipeline_with_async_prefetch(
     body: Callable[..., None], *, grid: Grid, in_specs: Sequence[Any] = (),
-    out_specs: Sequence[Any] = (), mesh: Any = None, **options: Any,
+    out_specs: Sequence[Any] = (), mesh: TensorCoreMesh | None = None, **options: Any,
 ) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
     """A pipeline whose first copies may be started before it runs.
 

@@ -11,10 +11,10 @@ from primax_core.extend import AbstractRef, Primitive, current_trace, expand, ty
 from primax_core.extend.references import RefView, get_p, swap_p
 
 from ._access import atomic_add, described
-from ._devices import logical_device
+from ._devices import DeviceIdType, logical_device
 from ._remote_operations import bind_remote, remote_signal_p
 from ._semaphores import COUNT, SemaphoreType
-from ._typing import ArrayLike, Reference
+from ._typing import ArrayLike, DeviceId, Reference
 
 semaphore_signal_p: Final[Primitive] = Primitive("semaphore_signal", multiple_results=True)
 """An addition to a semaphore; the semaphore is the first operand, and the number the second."""
@@ -102,9 +102,9 @@ def semaphore_signal(
     sem_or_view: Reference,
     inc: ArrayLike = 1,
     *,
-    device_id: Any = None,
-    device_id_type: Any = None,
-    core_index: Any = None,
+    device_id: DeviceId | None = None,
+    device_id_type: DeviceIdType | str | None = None,
+    core_index: None = None,
 ) -> None:
     """Add ``inc`` to a semaphore.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from primax_core import lax
 from primax_core.extend import typeof
 
 from ._memory_spaces import MemorySpace
-from ._typing import ArrayLike, PrecisionLike, Reference
+from ._typing import ArrayLike, DTypeLike, Memory, PrecisionLike, Reference
 
 
 def touch(ref: Reference) -> None:
@@ -55,7 +56,7 @@ def trace_value(label: str, value: ArrayLike) -> None:
         raise TypeError(f"trace_value takes a scalar, got {typeof(value)}")
 
 
-def with_memory_space_constraint(x: ArrayLike, memory_space: Any) -> Any:
+def with_memory_space_constraint(x: ArrayLike, memory_space: Memory) -> Any:
     """An array that is an operand of a kernel in a memory; all memories of a CPU are one.
 
     Args:
@@ -78,16 +79,16 @@ def conv(
     rhs: ArrayLike,
     acc: ArrayLike | None = None,
     *,
-    dimension_numbers: Any,
-    window_strides: Any = None,
-    padding: Any = None,
-    lhs_dilation: Any = None,
-    rhs_dilation: Any = None,
-    window_reversal: Any = None,
+    dimension_numbers: lax.ConvGeneralDilatedDimensionNumbers,
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] | None = None,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    window_reversal: Sequence[bool] | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike | None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Any:
     """A convolution, added to ``acc`` if there is one.
 

@@ -9,10 +9,10 @@ from primax_core import extend, lax, tree_util
 from primax_core.extend import ShapedArray
 from primax_core.ref import empty_ref
 
-from ._typing import DTypeLike, HasShape, Shape
+from ._typing import DTypeLike, HasShape, Shape, ShardingLike
 
 
-def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Any:
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: ShardingLike | None = None) -> Any:
     """An array whose elements are not specified, as an operand that a kernel overwrites.
 
     Args:

@@ -101,7 +101,7 @@ from ._tpu_memory import (
     VMEM_SHARED as VMEM_SHARED,
     MemorySpace as MemorySpace,
 )
-from ._typing import ArrayLike, Reference
+from ._typing import ArrayLike, Memory, Reference
 
 
 class GridDimensionSemantics(enum.Enum):
@@ -196,7 +196,7 @@ def is_tpu_device() -> bool:
     return default_backend() == "tpu"
 
 
-def has_memory_space(ref: Reference, memory_space: Any) -> bool:
+def has_memory_space(ref: Reference, memory_space: Memory) -> bool:
     """True if a reference lies in a memory."""
     return getattr(ref.aval, "memory_space", None) is memory_space
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from primax_core import Array, ShapeDtypeStruct, device_put, process_count, proc
 from primax_core.extend import dtypes
 from primax_core.extend.runtime import Sharding
 from primax_core.layout import Format
+from primax_core.typing import DTypeLike
 
 from ..checkpoint._import import ts
 from ..checkpoint._stores import (
@@ -60,13 +61,13 @@ def checked_array(x: Any, name: str) -> None:
 
 async def async_serialize(
     arr_inp: Array,
-    tensorstore_spec: Any,
+    tensorstore_spec: Mapping[str, Any] | ts.Spec,
     commit_future: list[Any] | None = None,
-    context: Any = CONTEXT,
-    chunk_layout: Any = CHUNK_LAYOUT,
+    context: ts.Context = CONTEXT,
+    chunk_layout: ts.ChunkLayout = CHUNK_LAYOUT,
     primary_host: int | None = None,
     replica_id: int = 0,
-    transaction: Any = None,
+    transaction: ts.Transaction | None = None,
 ) -> None:
     """Write the parts of an array that devices of this process have.
 
@@ -142,13 +143,13 @@ def _unpacked(in_type: Any) -> tuple[Sharding, Any, Any, Any]:
 
 
 async def async_deserialize(
-    in_type: Any,
-    tensorstore_spec: Any,
+    in_type: Sharding | Format | ShapeDtypeStruct,
+    tensorstore_spec: Mapping[str, Any] | ts.Spec,
     global_shape: Sequence[int] | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     byte_limiter: Any = None,
-    context: Any = CONTEXT,
-    chunk_layout: Any = CHUNK_LAYOUT,
+    context: ts.Context = CONTEXT,
+    chunk_layout: ts.ChunkLayout = CHUNK_LAYOUT,
     assume_metadata: bool = False,
 ) -> Array:
     """Read an array, in each process the parts of its devices.

@@ -19,6 +19,7 @@ from primax_core import Array, ShapeDtypeStruct, device_put, tree_util
 from primax_core.extend import node_serialization
 from primax_core.extend.runtime import Sharding
 from primax_core.layout import Format
+from primax_core.typing import PyTree
 
 from ..checkpoint import CheckpointNotFoundError, describe, restore
 from ..checkpoint._folders import Place, checked_path, folders, is_own_name
@@ -41,11 +42,11 @@ class PyTreeFuture(Future[Any]):
 
 
 def save(
-    data: Any,
+    data: PyTree,
     directory: str | os.PathLike[str],
     *,
     overwrite: bool = True,
-    ts_specs: Any = None,
+    ts_specs: None = None,
 ) -> None:
     """Write a tree of arrays to a folder, and wait until it is complete.
 
@@ -76,11 +77,11 @@ def save(
 
 
 def nonblocking_save(
-    data: Any,
+    data: PyTree,
     directory: str | os.PathLike[str],
     *,
     overwrite: bool = True,
-    ts_specs: Any = None,
+    ts_specs: None = None,
 ) -> PyTreeFuture:
     """Copy a tree to the host, and write it in a thread; arguments and errors as for :func:`save`.
 
@@ -96,10 +97,10 @@ def nonblocking_save(
 
 def load(
     directory: str | os.PathLike[str],
-    shardings: Any,
+    shardings: PyTree,
     *,
-    mask: Any = None,
-    ts_specs: Any = None,
+    mask: PyTree = None,
+    ts_specs: None = None,
 ) -> Any:
     """Read a tree; each process reads the parts of its devices.
 
@@ -121,10 +122,10 @@ def load(
 
 def nonblocking_load(
     directory: str | os.PathLike[str],
-    shardings: Any,
+    shardings: PyTree,
     *,
-    mask: Any = None,
-    ts_specs: Any = None,
+    mask: PyTree = None,
+    ts_specs: None = None,
 ) -> PyTreeFuture:
     """Read a tree in a thread; arguments and errors as for :func:`load`.
 

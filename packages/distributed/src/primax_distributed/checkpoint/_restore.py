@@ -12,6 +12,7 @@ import numpy as np
 from primax_core import Array, ShapeDtypeStruct, device_put, tree_util
 from primax_core.extend import dtypes, random_wrap_p
 from primax_core.extend.runtime import Sharding, as_sharding
+from primax_core.typing import PyTree
 
 from .._mesh import Mesh
 from .._named import NamedSharding
@@ -58,7 +59,7 @@ class _Words:
 
 def restore(
     path: str | os.PathLike[str],
-    target: Any = None,
+    target: PyTree = None,
     *,
     step: int | None = None,
     partial: bool = False,

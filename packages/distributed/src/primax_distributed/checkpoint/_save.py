@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax_core import tree_util
+from primax_core.typing import PyTree
 
 from ._database import create_own_folder, merge, write_arrays
 from ._errors import CheckpointError, CheckpointMismatchError
@@ -99,7 +100,12 @@ class Pending:
 
 
 def prepare(
-    path: Any, tree: Any, step: int, overwrite: bool, concurrent_bytes: int, timeout: float
+    path: str | os.PathLike[str],
+    tree: PyTree,
+    step: int,
+    overwrite: bool,
+    concurrent_bytes: int,
+    timeout: float,
 ) -> Pending:
     """Copy the values of a tree to the host.
 
@@ -130,7 +136,7 @@ def prepare(
 
 def save(
     path: str | os.PathLike[str],
-    tree: Any,
+    tree: PyTree,
     step: int,
     *,
     overwrite: bool = False,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from primax_core import tree_util
 from primax_core.extend import NodeSerialization, node_serialization
+from primax_core.typing import PyTree
 
 from ._errors import CheckpointMismatchError
 
@@ -118,7 +119,7 @@ def _instance(entry: NodeSerialization, metadata: str, children: list[Any]) -> A
         ) from e
 
 
-def unregistered_classes(node: Any) -> list[str]:
+def unregistered_classes(node: PyTree) -> list[str]:
     """The names of serialized classes in a structure that this process has not registered."""
     name = node.get("serialized_name") if isinstance(node, dict) else None
     own = [name] if name is not None and node_serialization(name) is None else []

@@ -21,6 +21,7 @@ from primax_core.extend.traces import (
 )
 from primax_core.lax import index_in_dim, select_n
 from primax_core.tree_util import register_pytree_node, tree_flatten, tree_unflatten
+from primax_core.typing import ArrayLike
 
 from . import control as _control, operations as _operations  # noqa: F401
 from .check import check_p, exception_of, first_of
@@ -260,7 +261,9 @@ def _with_static_leaves(f: Callable[..., Any], static: _StaticLeaves) -> Callabl
 
 
 @api_boundary
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+def check(
+    pred: ArrayLike, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+) -> None:
     """Let a function fail unless a condition holds, where it is run through :func:`checkify`.
 
     Args:
@@ -301,7 +304,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 @api_boundary
-def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """Like :func:`check`, but without effect where the function is not run through ``checkify``."""
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 

@@ -15,6 +15,7 @@ from primax_core.debug import callback
 from primax_core.extend import is_internal_code
 from primax_core.extend.runtime import api_boundary
 from primax_core.extend.traces import Tracer
+from primax_core.typing import PyTree
 
 _CONTEXT: Final = 5
 _CLI: Final = "cli"
@@ -38,7 +39,7 @@ def breakpoint(
     filter_frames: bool = True,
     num_frames: int | None = None,
     ordered: bool = False,
-    token: Any = None,
+    token: PyTree = None,
     **kwargs: Any,
 ) -> Any:
     """Stop at this point of the execution, with a command line in the terminal.

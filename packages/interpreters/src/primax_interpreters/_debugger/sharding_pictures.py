@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from primax_core.extend.runtime import api_boundary
+from primax_core.extend.runtime import Sharding, api_boundary
 
 _COLORS: Final = (
     "#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b3de69", "#fccde5",
@@ -46,7 +46,7 @@ class ShardingPicture:
 
 @api_boundary
 def sharding_picture(
-    array: Any, sharding: Any = None, *, max_width: int = 900
+    array: Any, sharding: Sharding | None = None, *, max_width: int = 900
 ) -> ShardingPicture:  # fmt: skip
     """A picture of the parts of an array: their indices, devices and mesh axes.
 

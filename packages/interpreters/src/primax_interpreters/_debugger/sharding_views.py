@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from primax_core import Array, tree_util
-from primax_core.extend.runtime import api_boundary
+from primax_core.extend.runtime import Sharding, api_boundary
 from primax_core.extend.traces import Tracer, check_callable
+from primax_core.typing import PyTree
 
 from .inspecting import inspect_sharding_p
 from .sharding_pictures import displayed
 
 
 @api_boundary
-def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> None:
+def inspect_array_sharding(value: PyTree, *, callback: Callable[[Any], Any]) -> None:
     """Call a function with the sharding of an array, also inside a compiled function.
 
     Args:
@@ -34,7 +35,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 
 
 @api_boundary
-def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print or display the sharding of an array of rank 1 or 2; see :func:`visualize_sharding`."""
     shape = arr.shape
     if isinstance(arr, Array) and not isinstance(arr, Tracer):
@@ -51,7 +52,7 @@ _COLORS: Final = (41, 42, 43, 44, 45, 46, 100, 101, 102, 103, 104, 105, 106)
 @api_boundary
 def visualize_sharding(
     shape: Sequence[int],
-    sharding: Any,
+    sharding: Sharding,
     *,
     use_color: bool = True,
     scale: float = 1.0,

@@ -32,7 +32,7 @@ def default_export_platform() -> str:
 
 @api_boundary
 def export(
-    fun_jit: Any,
+    fun_jit: Callable[..., Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),

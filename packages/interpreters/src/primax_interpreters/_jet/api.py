@@ -26,13 +26,14 @@ from primax_core.extend.traces import (
 )
 from primax_core.lax import add, convert_element_type, exp, lgamma, mul, round
 from primax_core.tree_util import tree_flatten as _flatten, tree_unflatten as _unflatten
+from primax_core.typing import ArrayLike
 
 from . import control as _control, elementary as _elementary, products as _products  # noqa: F401
 from .interpreter import TaylorTrace, mask_of, taylor, taylor_of
 from .series import by_equation, is_moving
 
 
-def fact(n: Any) -> Any:
+def fact(n: ArrayLike) -> Any:
     """The factorial, elementwise, as a float.
 
     >>> float(fact(3))

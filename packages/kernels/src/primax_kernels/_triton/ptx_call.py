@@ -66,8 +66,8 @@ def ptx_call(
     *args: Any,
     name: str,
     out_shape: Types,
-    grid: Any,
-    block: Any,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
     shared_memory: int = 0,
     input_output_aliases: Mapping[int, int] | None = None,
 ) -> Any:

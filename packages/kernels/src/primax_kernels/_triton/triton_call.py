@@ -59,7 +59,7 @@ def triton_call(
     fn: Any,
     *args: Any,
     out_shape: Types,
-    grid: Any,
+    grid: int | Sequence[int] | Callable[..., Any],
     num_warps: int | None = None,
     num_stages: int | None = None,
     outputs: Sequence[str] | None = None,

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, overload
+from typing import Any, Final, TypeAlias, overload
 
 from primax_core import default_device, device_put, jit, tree_util
 from primax_core.extend import current_trace
@@ -17,6 +17,9 @@ from .candidates import Candidate, compare_all, compile_all, concrete, lower_all
 from .configs import default_config, described, expanded_configs, text_of
 from .identity import Identity, device_name, device_of_calls, key_text, name_of, source_of, versions
 from .records import Record
+
+_Configs: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]] | Callable[..., Any]
+_Key: TypeAlias = Sequence[str] | Callable[..., Any] | None
 
 tune_kernels: Final[Any] = define_option(
     "tune_kernels",
@@ -257,21 +260,22 @@ def _order(m: Measured) -> tuple[bool, float]:
 
 @overload
 def autotune(
-    fun: Callable[..., Any], *, configs: Any, key: Any = None, default: Any = None,
+    fun: Callable[..., Any], *, configs: _Configs, key: _Key = None, default: Any = None,
     name: str | None = None, rtol: float | None = None, atol: float | None = None,
 ) -> Autotuned: ...  # fmt: skip
 
 
 @overload
 def autotune(
-    fun: None = None, *, configs: Any, key: Any = None, default: Any = None,
+    fun: None = None, *, configs: _Configs, key: _Key = None, default: Any = None,
     name: str | None = None, rtol: float | None = None, atol: float | None = None,
 ) -> Callable[[Callable[..., Any]], Autotuned]: ...  # fmt: skip
 
 
 def autotune(
-    fun: Callable[..., Any] | None = None, *, configs: Any, key: Any = None, default: Any = None,
-    name: str | None = None, rtol: float | None = None, atol: float | None = None,
+    fun: Callable[..., Any] | None = None, *, configs: _Configs, key: _Key = None,
+    default: Any = None, name: str | None = None, rtol: float | None = None,
+    atol: float | None = None,
 ) -> Any:  # fmt: skip
     """A function whose block sizes and compiler parameters are chosen by measurement.
 

@@ -57,7 +57,7 @@ def flash_attention(
     *,
     causal: bool = False,
     window: int | tuple[int, int] | None = None,
-    segment_ids: Any = None,
+    segment_ids: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
     bias: ArrayLike | None = None,
     soft_cap: float | None = None,
     scale: float | None = None,

@@ -370,19 +370,19 @@ def _solved(x, y, t, values, *, k, orders):
     x, t = real_part_dtype(y, x, t)
     intervals = find(t, k, n, x)
     # The equations in their order: of each the nonzero elements and the interval.
-    elements, found, right = [], [], []
+    elements, places, right = [], [], []
     for end, at in ((0, 0), (1, -1)):
         for order, value in zip(orders[end], values[end]):
             elements.append(_derivatives(t, k, x[at], intervals[at], order)[None])
-            found.append(intervals[at][None])
+            places.append(intervals[at][None])
             value = np.zeros(shape, np.float32) if value is None else value
             value = lax.convert_element_type(value, typeof(y).dtype)
             right.append(pnp.broadcast_to(value, (1, *shape)))
         if not end:
             elements.append(basis(t, k, x, intervals).T)
-            found.append(intervals)
+            places.append(intervals)
             right.append(y)
-    rows, index = pnp.concatenate(elements, 0), pnp.concatenate(found, 0)
+    rows, index = pnp.concatenate(elements, 0), pnp.concatenate(places, 0)
     column = index[:, None] + pnp.arange(-k, 1)[None]
     # Knots between the points (Schoenberg and Whitney) leave k diagonals on each side; other
     # systems are singular.
