@@ -17,8 +17,8 @@ DIGITS = 60
 class Exact:
     """Exact values rounded to two numbers of ``float64``, and those that are left out.
 
-    ``normal`` is False where the exact value is not finite, overflows, or is subnormal: XLA flushes
-    subnormal numbers to zero.
+    ``normal`` is False where the exact value is not finite, overflows, or is subnormal, and where
+    an argument is subnormal: XLA flushes subnormal numbers to zero.
     """
 
     head: np.ndarray
@@ -53,6 +53,8 @@ def exact(fun: Callable[..., Any], operands: Sequence[np.ndarray], dtype: Any) -
     low, high = mpmath.mpf(float(info.tiny)), mpmath.mpf(float(info.max))
     with mpmath.workdps(DIGITS):
         for i, arguments in enumerate(zip(*operands, strict=True)):
+            if any(np.any((x != 0) & (np.abs(x) < info.tiny)) for x in arguments):
+                continue
             try:
                 value = fun(*[_number(x) for x in arguments])
             except (ZeroDivisionError, ValueError, mpmath.libmp.NoConvergence):

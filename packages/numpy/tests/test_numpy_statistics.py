@@ -68,6 +68,8 @@ BAD = [
     (lambda: pnp.polyadd(X, X[0]), ValueError, r"polyadd: .* vectors, got shape \(2, 3\)"),
     (lambda: pnp.polydiv(X[0], X[0, :0]), ValueError, "polynomials must have coefficients"),
     (lambda: pnp.polyder(X[0], -1), ValueError, "must be nonnegative, got -1"),
+    (lambda: pnp.polyint(X[0], 2**63), ValueError, "must be at most 10,000, got 9,223,372"),
+    (lambda: pnp.polyfit(X[0], X[0], 2**63), ValueError, "degree must be at most 1,000, got 9,"),
     (lambda: pnp.polyint(X[0], 2, X[0]), ValueError, r"length 1 or m = 2, got shape \(3,\)"),
     (lambda: pnp.polyval(1.0, X), TypeError, "at least one axis"),
     (lambda: pnp.poly(X), ValueError, "1d or non-empty square 2d"),
@@ -135,6 +137,7 @@ def test_deviations_sum_to_zero(x: np.ndarray) -> None:
 def test_polyder_inverts_polyint(p: np.ndarray) -> None:
     there = pnp.polyint(p.astype(np.float32), m=2, k=np.float32([1, 2]))
     np.testing.assert_allclose(np.asarray(pnp.polyder(there, 2)), p, 1e-5, 1e-5)
+    assert pnp.polyder(there, 2**63).shape == (0,)
 
 
 def test_narrow_floats_are_summed_in_single_precision() -> None:

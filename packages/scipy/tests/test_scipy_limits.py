@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
 
 import primax_numpy as pnp
-from primax_core import jit
-from primax_scipy import linalg, ndimage, optimize, signal, special
+from primax_core import grad, jit
+from primax_scipy import interpolate, linalg, ndimage, optimize, signal, special
 
 BIG = 2**31 - 1
+ONES = np.ones(4, np.float32)
 POLYNOMIALS = ("legendre", "chebyt", "chebyu", "laguerre", "hermite", "hermitenorm")
 
 
@@ -41,6 +43,20 @@ ERRORS = {
     "iterate_structure": (
         lambda: ndimage.iterate_structure(np.array([True, True]), 2**40), "at most 1,000,000,000"
     ),
+    "butter of a high order": (lambda: signal.butter(501, 0.5), "order must be at most 500"),
+    "gaussian_filter": (lambda: ndimage.gaussian_filter(ONES, 1.0, order=2**63), "at most 100"),
+    "antiderivative": (
+        lambda: interpolate.BSpline(np.arange(8.0), ONES, 3).antiderivative(BIG),
+        r"BSpline.antiderivative: nu must be at most 100, got 2,147,483,647",
+    ),
+    "antiderivative of polynomials": (
+        lambda: interpolate.CubicSpline(np.arange(4.0), ONES).antiderivative(BIG),
+        r"CubicSpline.antiderivative: nu must be at most 100",
+    ),
+    "multigammaln": (lambda: special.multigammaln(ONES, 1e300), "d must be at most 1,000,000"),
+    "lpmn_values": (
+        lambda: special.lpmn_values(10**5, 10**5, ONES, False), "n must be at most 2,000"
+    ),
     "butter": (
         lambda: signal.butter(1, 0.5, btype=np.ones(3)), "btype must be one of .* got array"
     ),
@@ -67,3 +83,11 @@ def test_assignment_of_narrow_costs(dtype):
     exact = np.asarray(costs.astype("float32"))
     expected = scipy.optimize.linear_sum_assignment(exact)
     assert exact[rows, columns].sum() == exact[expected].sum()
+
+
+def test_multivariate_gamma_function_of_many_dimensions():
+    a = np.float32([40.0, 60.0])
+    for d in (2, 32, 33, 70):
+        expected = scipy.special.multigammaln(a.astype(float), d)
+        np.testing.assert_allclose(special.multigammaln(a, d), expected, rtol=1e-5)
+    assert np.isfinite(grad(lambda a: special.multigammaln(a, 33))(np.float32(40.0)))

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg as theirs
 
 import primax_numpy as pnp
-from primax_core import enable_x64, jit, jvp, vjp, vmap
+from primax_core import enable_x64, jit, jvp, tree, vjp, vmap
 from primax_scipy import linalg
 from test_support import assert_close, check_derivatives
 
@@ -230,3 +230,25 @@ def test_errors_of_the_rest() -> None:
         linalg.solve_continuous_are(np.eye(3), np.ones((2, 2)), np.eye(3), np.eye(2))
     with pytest.raises(ValueError, match="needs square matrices"):
         linalg.logm(np.ones((2, 3)))
+
+
+class Converting:
+    """An object with a method ``__jax_array__``."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return pnp.asarray(self.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["det", "inv", "cholesky", "lu", "qr", "eigh", "svd", "expm", "polar", "schur"]
+)
+def test_objects_that_convert_themselves(name):
+    function = getattr(linalg, name)
+    a = (A @ A.T + np.eye(4)).astype(np.float32)
+    for call in (lambda x: function(Converting(x)), jit(lambda x: function(Converting(x)))):
+        tree.map(lambda x, y: assert_close(x, y, rtol=1e-5, atol=1e-5), call(a), function(a))
+    x = linalg.solve(Converting(a), Converting(a[0]))
+    assert_close(x, linalg.solve(a, a[0]), rtol=1e-5, atol=1e-5)

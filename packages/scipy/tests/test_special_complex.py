@@ -1,4 +1,4 @@
-"""Error functions of complex numbers, Hankel functions."""
+"""Error functions, exponential integrals and digamma of complex numbers, Hankel functions."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def test_error_functions_are_exact_on_axes(name) -> None:
         assert np.all(out[AXES.real == 0].real == 0)
 
 
+@pytest.mark.rotate(every=4, whole=True)
 @pytest.mark.parametrize("name", ERRORS)
 def test_derivatives_of_complex_error_functions(name) -> None:
     fun = getattr(special, name)
@@ -98,3 +99,72 @@ def test_hankel_functions_are_mapped_and_compiled() -> None:
 def test_complex_arguments_of_hankel_functions_are_refused() -> None:
     with pytest.raises(ValueError, match="hankel1 does not support complex-valued inputs"):
         special.hankel1(1.0, 1j)
+
+
+INTEGRALS = ("exp1", "expi", "digamma")
+PLANE = np.exp(RNG.uniform(-5, 4.5, 60) + 1j * RNG.uniform(-np.pi, np.pi, 60))
+NEAR_THE_CUT = -np.exp(RNG.uniform(-2, 4.3, 30)) + 1j * RNG.uniform(-1, 1, 30) ** 5
+
+
+@pytest.mark.parametrize("name", INTEGRALS)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_integrals_of_complex_numbers(name, dtype) -> None:
+    z = np.concatenate([PLANE, NEAR_THE_CUT]).astype(dtype)
+    out = getattr(special, name)(z)
+    assert typeof(out).dtype == dtype
+    # SciPy loses digits near the cut.
+    rtol = 4e-6 if dtype == np.complex64 else 2e-11
+    with np.errstate(all="ignore"):
+        expected = getattr(peer, name)(z.astype(complex))
+    usual = np.abs(expected) < 1e37
+    close_to_modulus(np.asarray(out)[usual], expected[usual], rtol)
+
+
+# Values of mpmath with 40 digits
+ON_THE_PLANE = {
+    "exp1": [
+        (-3 + 3.7j, 3.9078562754404054 + 2.359142786629588j),
+        (-30 + 0.01j, -368955992443.8743 + 3562102647.679397j),
+        (0.1 - 1.5j, -0.4073114693214373 + 0.23956183055762503j),
+        (20 + 20j, -2.3824537449367396e-11 - 6.696987315652562e-11j),
+    ],
+    "digamma": [
+        (-2.5 + 0.1j, 1.1036973777788084 + 0.9226992914585989j),
+        (0.5 + 30j, 3.4011510763585218 + 1.5707963267948966j),
+        (-40.3 - 2j, 3.7099277884796176 - 3.092607923245684j),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ON_THE_PLANE)
+def test_integrals_of_complex_numbers_are_within_8_ulp(name) -> None:
+    z, expected = map(np.array, zip(*ON_THE_PLANE[name]))
+    for out in (getattr(special, name)(z), jit(vmap(getattr(special, name)))(z)):
+        close_to_modulus(out, expected, 8 * 2.2e-16)
+
+
+def test_integrals_on_the_cut_and_at_ends() -> None:
+    cut = np.array([complex(-2, 0.0), complex(-2, -0.0), complex(-50, 0.0), complex(-50, -0.0)])
+    out = np.asarray(special.exp1(cut))
+    assert_close(out.imag, np.pi * np.array([-1, 1, -1, 1]), rtol=1e-15)
+    assert_close(out.real, -np.asarray(special.expi(-cut.real)), rtol=1e-14)
+    x = np.array([-3.0, 2.0])
+    out = np.asarray(special.expi(x + 0j))
+    assert np.all(out.imag == 0)
+    assert_close(out.real, special.expi(x), rtol=1e-14)
+    ends = np.array([0, np.inf, np.nan], complex)
+    out = np.asarray(special.exp1(ends))
+    assert out[0].real == np.inf and out[1] == 0 and np.isnan(out[2].real)
+    out = np.asarray(special.digamma(np.array([0j, -3 + 0j, np.inf + 0j])))
+    assert np.isnan(out[:2].real).all() and out[2].real == np.inf
+
+
+@pytest.mark.rotate(every=4, whole=True)
+@pytest.mark.parametrize("name", INTEGRALS)
+def test_derivatives_of_complex_integrals(name) -> None:
+    fun = getattr(special, name)
+    for z in (0.3 + 0.2j, -2.5 + 0.7j, 12 - 3j):
+        derivative = grad(fun, holomorphic=True)(z)
+        step = 1e-5
+        expected = (getattr(peer, name)(z + step) - getattr(peer, name)(z - step)) / (2 * step)
+        close_to_modulus(derivative, np.complex128(expected), 1e-8)

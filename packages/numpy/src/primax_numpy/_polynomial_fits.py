@@ -144,6 +144,8 @@ def polyfit(
     [2.0, 1.0]
     """
     order = operator.index(deg) + 1
+    if order > 1_001:
+        raise ValueError(f"polyfit: the degree must be at most 1,000, got {order - 1:,}")
     _check(x, y, w, order)
     avals = [typeof(v) for v in (x, y)]
     dtype = float_of(dtypes.lattice_result(tuple([(t.dtype, t.weak_type) for t in avals]))[0])

@@ -198,7 +198,7 @@ def _polyder(p, *, m):
     left = max(n - m, 0)
     powers = np.arange(n - 1, n - 1 - left, -1, dtype=np.float64)
     factors = np.ones(left)
-    for k in range(m):
+    for k in range(min(m, n)):
         factors = factors * (powers - k)
     out = lax.slice_in_dim(p, 0, left)
     column = factors.astype(dtype)
@@ -278,6 +278,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | Sequence[Any] | None = None
     """
     _vectors("polyint", p)
     order = _order("polyint", m)
+    if order > 10_000:
+        raise ValueError(f"polyint: the order m must be at most 10,000, got {order:,}")
     k = 0 if k is None else k
     check_arrays("polyint", p, k)
     shape = typeof(k).shape

@@ -391,6 +391,8 @@ class TestFori:
     def test_refusals_with_traced_bounds(self):
         with pytest.raises(TypeError, match=r"loop_carry\[2\] has type int32"):
             px.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + 1.5, np.int32(0)))(3)
+        with pytest.raises(ValueError, match="9,223,372,036,854,775,808 copies of the body"):
+            lax.scan(lambda c, _: (c, None), 0.0, None, length=2**63, unroll=True)
         with pytest.raises(ValueError, match="Can only use `unroll`"):
             px.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 0.0, unroll=2))(3)
 

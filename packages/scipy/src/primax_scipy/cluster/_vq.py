@@ -56,7 +56,7 @@ def promoted_floats_of(name: str, *xs: Any) -> list[Any]:
     return [lax.convert_element_type(x, dtype) for x in xs]
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Array]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The nearest code of each observation, and its distance.
 
     Args:
@@ -89,7 +89,7 @@ def _whiten(obs):
     return obs / pnp.where(deviation > 0, deviation, pnp.ones_like(deviation))
 
 
-def whiten(obs: Any, check_finite: bool = True) -> Array:
+def whiten(obs: ArrayLike, check_finite: bool = True) -> Array:
     """Features divided by their standard deviations; constant features are unchanged.
 
     Args:
@@ -197,8 +197,8 @@ def _count(name: str, k: Any, m: int) -> int | None:
 
 
 def kmeans(
-    obs: Any,
-    k_or_guess: Any,
+    obs: ArrayLike,
+    k_or_guess: ArrayLike,
     iter: int = 20,
     thresh: float = 1e-5,
     check_finite: bool = True,
@@ -263,8 +263,8 @@ _STARTS = ("random", "points", "++", "matrix")
 
 
 def kmeans2(
-    data: Any,
-    k: Any,
+    data: ArrayLike,
+    k: ArrayLike,
     iter: int = 10,
     thresh: float = 1e-5,
     minit: str = "random",

@@ -11,6 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import closure_convert, custom_jvp, jvp, lax, vmap
 from primax_core.extend import Tracer, dtypes, is_operand, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays
 
 from ..optimize._results import message_of
@@ -179,8 +180,9 @@ def _adaptive(
 
 
 def quad(
-    func: Callable[..., Any], a: Any, b: Any, args: tuple[Any, ...] = (), full_output: bool = False,
-    epsabs: Any = 1.49e-8, epsrel: Any = 1.49e-8, limit: int = 50,
+    func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (),
+    full_output: bool = False, epsabs: ArrayLike = 1.49e-8, epsrel: ArrayLike = 1.49e-8,
+    limit: int = 50,
 ) -> Any:  # fmt: skip
     """Integral of a function over an interval, by adaptive Gauss-Kronrod rules of 21 points.
 
@@ -287,7 +289,7 @@ def _inexact(x: Any) -> Any:
 
 
 def fixed_quad(
-    func: Callable[..., Any], a: Any, b: Any, args: tuple[Any, ...] = (), n: int = 5
+    func: Callable[..., Any], a: ArrayLike, b: ArrayLike, args: tuple[Any, ...] = (), n: int = 5
 ) -> tuple[Any, None]:
     """Integral of a function by the Gauss-Legendre rule of ``n`` points.
 

@@ -7,6 +7,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import is_operand, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, one_axis
 
 
@@ -52,7 +53,11 @@ def _with_initial(name: str, out: Any, initial: Any, axis: int, add: bool) -> An
 
 
 def cumulative_trapezoid(
-    y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
+    y: ArrayLike,
+    x: ArrayLike | None = None,
+    dx: ArrayLike = 1.0,
+    axis: int = -1,
+    initial: ArrayLike | None = None,
 ) -> Any:
     """Running integral of samples by the trapezoidal rule.
 
@@ -94,7 +99,9 @@ def _first_of_pair(h0: Any, h1: Any, a: Any, b: Any, c: Any) -> Any:
     return h0 * (0.5 * (a + b) - bend / 6)
 
 
-def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+def simpson(
+    y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1
+) -> Any:
     """Integral of samples by Simpson's rule.
 
     Args:
@@ -122,7 +129,12 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 def cumulative_simpson(
-    y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
+    y: ArrayLike,
+    *,
+    x: ArrayLike | None = None,
+    dx: ArrayLike = 1.0,
+    axis: int = -1,
+    initial: ArrayLike | None = None,
 ) -> Any:
     """Running integral of samples by Simpson's rule.
 

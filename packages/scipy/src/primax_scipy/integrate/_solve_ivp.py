@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import closure_convert, lax, tree
 from primax_core.extend import dtypes, is_operand, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, is_complex
 
 from ..optimize._results import message_of
@@ -75,11 +76,12 @@ class _Settings(NamedTuple):
 
 
 def solve_ivp(
-    fun: Callable[..., Any], t_span: Any, y0: Any, method: str = "RK45", t_eval: Any = None,
-    dense_output: bool = False, events: Any = None, vectorized: bool = False,
-    args: tuple[Any, ...] | None = None, *, rtol: Any = 1e-3, atol: Any = 1e-6,
-    max_step: Any = np.inf, first_step: Any = None, max_steps: int = 500, max_events: int = 16,
-    gradient: str = "adjoint",
+    fun: Callable[..., Any], t_span: ArrayLike | Sequence[ArrayLike], y0: ArrayLike,
+    method: str = "RK45", t_eval: ArrayLike | None = None, dense_output: bool = False,
+    events: Callable[..., Any] | Sequence[Callable[..., Any]] | None = None,
+    vectorized: bool = False, args: tuple[Any, ...] | None = None, *, rtol: ArrayLike = 1e-3,
+    atol: ArrayLike = 1e-6, max_step: ArrayLike = np.inf, first_step: ArrayLike | None = None,
+    max_steps: int = 500, max_events: int = 16, gradient: str = "adjoint",
 ) -> OdeResult:  # fmt: skip
     """Solution of ``dy/dt = fun(t, y, *args)`` with adaptive steps.
 

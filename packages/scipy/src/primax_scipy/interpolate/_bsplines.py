@@ -17,7 +17,7 @@ from primax_numpy.declaring import check_arrays, compiled, is_complex, one_axis
 
 from .._layout import as_operand, together
 from ..linalg import solve_banded
-from ._piecewise import bounded_values, periodic, real_part_dtype, values_first
+from ._piecewise import bounded_values, integrations, periodic, real_part_dtype, values_first
 
 
 def basis(t: Any, k: int, points: Any, index: Any) -> Any:
@@ -220,10 +220,10 @@ class BSpline:
         return self._with(t, c, k)
 
     def antiderivative(self, nu: int = 1) -> BSpline:
-        """The antiderivative of order ``nu`` that is 0 at the first knot, as a `BSpline`."""
+        """The antiderivative of order ``nu``, at most 100, that is 0 at the first knot."""
         t, c, k = *together(self.t, self.c), self.k
         c = c[: typeof(t).shape[0] - k - 1]
-        for _ in range(operator.index(nu)):
+        for _ in range(integrations("BSpline", nu)):
             n = typeof(c).shape[0]
             width = (t[k + 1 : k + 1 + n] - t[:n]) / float(k + 1)
             steps = c * lax.expand_dims(width, range(1, typeof(c).ndim))

@@ -109,6 +109,14 @@ def _integrated(c, x):
     return pnp.concatenate([c, start[None]], 0)
 
 
+def integrations(name: str, nu: Any) -> int:
+    """The order of an antiderivative, whose steps are written out."""
+    order = operator.index(nu)
+    if order > 100:
+        raise ValueError(f"{name}.antiderivative: nu must be at most 100, got {order:,}")
+    return order
+
+
 @register_pytree_node_class
 class PPoly:
     """Piecewise polynomial ``sum(c[i, j] (p - x[j])^(k - 1 - i))`` for ``x[j] <= p < x[j + 1]``.
@@ -197,9 +205,9 @@ class PPoly:
         return self._with(c)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
-        """The antiderivative of order ``nu`` that is 0 at the first breakpoint, as a `PPoly`."""
+        """The antiderivative of order ``nu``, at most 100, that is 0 at the first breakpoint."""
         c = self.c
-        for _ in range(operator.index(nu)):
+        for _ in range(integrations(type(self).__name__, nu)):
             c = _integrated(c, self.x)
         new = self._with(c)
         if new.extrapolate == "periodic":

@@ -6,11 +6,13 @@ Arguments about memory and checks are ignored.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, inexact, promoted, typeof
+from primax_core.extend import Array, inexact, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
@@ -26,7 +28,7 @@ def _qr(a, *, mode, pivoting):
 
 
 def qr(
-    a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
+    a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: str = "full",
     pivoting: bool = False, check_finite: bool = True,
 ) -> tuple[Array, ...]:  # fmt: skip
     """QR decomposition, ``a = Q @ R``.
@@ -122,7 +124,7 @@ def _eigh_generalized(a, b, *, eigvals_only, kind):
 
 def eigh(
     a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False,
-    overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None,
+    overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True, eigvals: None = None,
     type: int = 1, check_finite: bool = True,
 ) -> Any:  # fmt: skip
     """Eigenvalues and eigenvectors of Hermitian matrices.
@@ -261,8 +263,9 @@ def _eigh_tridiagonal(d, e, *, chosen, eigvals_only):
 
 
 def eigh_tridiagonal(
-    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: Any = None,
-    tol: float | None = None, key: ArrayLike | None = None,
+    d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
+    select_range: Sequence[int] | None = None, tol: float | None = None,
+    key: ArrayLike | None = None,
 ) -> Any:  # fmt: skip
     """Eigenvalues and eigenvectors of a Hermitian tridiagonal matrix, by the dense algorithm.
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled
 
@@ -117,8 +118,8 @@ def _pinvh(a, atol, rtol, *, n):
 
 
 def pinvh(
-    a: ArrayLike, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False,
-    check_finite: bool = True,
+    a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = None, lower: bool = True,
+    return_rank: bool = False, check_finite: bool = True,
 ) -> Any:  # fmt: skip
     """Pseudo-inverse of Hermitian matrices, by their eigenvalues.
 
@@ -220,7 +221,9 @@ def _toeplitz_solve(c, r, b):
     return lax.fori_loop(1, n, step, (first, first, x))[2]
 
 
-def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
+def solve_toeplitz(
+    c_or_cr: ArrayLike | tuple[ArrayLike, ArrayLike], b: ArrayLike, check_finite: bool = True
+) -> Array:
     """Solution of a system with a Toeplitz matrix, by Levinson's recursion in ``n * n`` steps.
 
     Args:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import dtypes, inexact, library_function, typeof
+from primax_core.extend import dtypes, inexact, library_function
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_numpy.declaring import check_arrays, is_complex
 
 

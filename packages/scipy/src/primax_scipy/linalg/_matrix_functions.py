@@ -15,7 +15,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, jvp, lax
-from primax_core.extend import Array, dtypes, inexact, promoted, typeof
+from primax_core.extend import Array, dtypes, inexact, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex, strong
 
@@ -49,17 +50,31 @@ def _pade_coefficients(m: int) -> list[float]:
 _product = partial(pnp.matmul, precision=lax.Precision.HIGHEST)
 
 
-def _pade(a: Any, m: int) -> tuple[Any, Any]:
-    """Odd and even part of the numerator of the Padé approximant of degree ``m``."""
-    c = _pade_coefficients(m)
-    scale = c[-1]
-    one = identity_like(a)
+def _pade(a: Any, fits: dict[int, Any], largest: int) -> tuple[Any, Any]:
+    """Odd and even part of the numerator of a Padé approximant.
+
+    Args:
+      fits: conditions for each matrix that a degree is sufficient, in the order of degrees.
+      largest: the degree if no other one is. All use the same powers, with other coefficients.
+    """
+    last = largest // 2
+    coefficients = {m: np.zeros(2 * last + 2) for m in (*fits, largest)}
+    for m, row in coefficients.items():
+        row[: m + 1] = np.divide(_pade_coefficients(m), _pade_coefficients(m)[-1])
+
+    def coefficient(k: int) -> Any:
+        # Python numbers have a weak type, so the products have the dtype of the matrices.
+        value: Any = float(coefficients[largest][k])
+        for m in reversed(fits):
+            value = pnp.where(fits[m], float(coefficients[m][k]), value)
+        return value
+
     square = _product(a, a)
-    powers = [one, square]
-    while len(powers) <= m // 2:
+    powers = [identity_like(a), square]
+    while len(powers) <= last:
         powers.append(_product(powers[-1], square))
-    odd = sum(c[2 * k + 1] / scale * powers[k] for k in range((m + 1) // 2))
-    even = sum(c[2 * k] / scale * powers[k] for k in range(m // 2 + 1))
+    odd = sum(coefficient(2 * k + 1) * powers[k] for k in range(last + 1))
+    even = sum(coefficient(2 * k) * powers[k] for k in range(last + 1))
     return _product(a, odd), even
 
 
@@ -78,19 +93,18 @@ def _expm(a, *, upper, max_squarings):
     squarings = pnp.where(norm > limit, squarings, 0)
     small = a * pnp.exp2(-squarings)[..., None, None].astype(typeof(a).dtype)
     scaled = norm * pnp.exp2(-squarings)
-    odd, even = _pade(small, degrees[-1])
-    for m in reversed(degrees[:-1]):
-        fits = (scaled < norms[m])[..., None, None]
-        odd_m, even_m = _pade(small, m)
-        odd, even = pnp.where(fits, odd_m, odd), pnp.where(fits, even_m, even)
+    fits = {m: (scaled < norms[m])[..., None, None] for m in degrees[:-1]}
+    odd, even = _pade(small, fits, degrees[-1])
     if upper:
         out = lax.linalg.triangular_solve(even - odd, even + odd, left_side=True, lower=False)
     else:
         out = pnp.linalg.solve(even - odd, even + odd)
 
+    most = pnp.max(squarings)
+
     def square(k: Any, x: Any) -> Any:
         more = (k < squarings)[..., None, None]
-        return pnp.where(more, _product(x, x), x)
+        return lax.cond(k < most, lambda x: pnp.where(more, _product(x, x), x), lambda x: x, x)
 
     out = lax.fori_loop(0, max_squarings, square, out)
     bad = (squarings > max_squarings)[..., None, None]
@@ -400,7 +414,7 @@ def _by_schur_forms(a: Any, b: Any, c: Any, real: bool) -> Any:
 
 
 def solve_sylvester(
-    A: ArrayLike, B: ArrayLike, C: Any, *, method: str = "schur", tol: float = 1e-8
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:
     """Solution ``X`` of the Sylvester equation ``A @ X + X @ B = C``.
 

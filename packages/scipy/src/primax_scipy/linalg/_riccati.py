@@ -6,7 +6,8 @@ from typing import Any
 
 import primax_numpy as pnp
 from primax_core import lax, vmap
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled
 
@@ -77,8 +78,8 @@ def solve_continuous_are(
     a: ArrayLike,
     b: ArrayLike,
     q: ArrayLike,
-    r: Any,
-    e: Any = None,
+    r: ArrayLike,
+    e: ArrayLike | None = None,
     s: ArrayLike | None = None,
     balanced: bool = True,
 ) -> Array:

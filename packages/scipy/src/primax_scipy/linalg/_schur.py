@@ -9,7 +9,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax, vmap
-from primax_core.extend import Array, inexact, promoted, typeof
+from primax_core.extend import Array, inexact, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, compiled, is_complex
 
@@ -172,7 +173,7 @@ def _rsf2csf(t, z):
     return pnp.triu(t), z
 
 
-def rsf2csf(T: ArrayLike, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Conversion of a real Schur form to the complex, triangular form.
 
     Args:

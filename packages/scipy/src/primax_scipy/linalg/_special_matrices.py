@@ -10,7 +10,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax, vmap
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled
 
@@ -82,7 +83,7 @@ def _diagonals(c, r, *, opposite):
     return _gathered(pnp.concatenate([pnp.flip(r[..., 1:], -1), c], -1), i - j + n - 1)
 
 
-def toeplitz(c: ArrayLike, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Toeplitz matrices: constant along diagonals.
 
     Args:
@@ -104,7 +105,7 @@ def toeplitz(c: ArrayLike, r: Any = None) -> Array:
     return out
 
 
-def hankel(c: ArrayLike, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Hankel matrices: constant along antidiagonals.
 
     Args:
@@ -329,7 +330,7 @@ def _leslie(f, s):
     return pnp.concatenate([top, rows], -2)
 
 
-def leslie(f: Any, s: ArrayLike) -> Array:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """Leslie matrices of population models: fecundities in the first row, survival rates below the
     diagonal.
 

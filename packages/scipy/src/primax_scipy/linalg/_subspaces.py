@@ -7,7 +7,8 @@ from typing import Any
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, Tracer, dtypes, typeof
+from primax_core.extend import Array, Tracer, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact
 
@@ -36,8 +37,8 @@ def _rank(name: str, s: Any, shape: tuple[int, ...], rcond: Any, rank: int | Non
 
 
 def null_space(
-    A: ArrayLike, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True,
-    lapack_driver: str = "gesdd", rank: int | None = None,
+    A: ArrayLike, rcond: ArrayLike | None = None, *, overwrite_a: bool = False,
+    check_finite: bool = True, lapack_driver: str = "gesdd", rank: int | None = None,
 ) -> Array:  # fmt: skip
     """Orthonormal basis of the null space, by the singular value decomposition.
 
@@ -68,7 +69,7 @@ def null_space(
     return adjoint(vh)[..., count:]
 
 
-def orth(A: ArrayLike, rcond: Any = None, *, rank: int | None = None) -> Array:
+def orth(A: ArrayLike, rcond: ArrayLike | None = None, *, rank: int | None = None) -> Array:
     """Orthonormal basis of the range, by the singular value decomposition.
 
     Args:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, FastPath, inexact, promoted, typeof
+from primax_core.extend import Array, FastPath, inexact, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, check_arrays, compiled, is_complex
 
@@ -65,7 +66,7 @@ def solve_triangular(
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
-    debug: Any = None,
+    debug: bool | None = None,
     check_finite: bool = True,
 ) -> Array:
     """Solution ``x`` of ``a @ x = b`` for triangular ``a``.

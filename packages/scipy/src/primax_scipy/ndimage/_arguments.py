@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import axes_of, check_arrays
 
 from .._layout import check_mode
+
+Integers: TypeAlias = int | Sequence[int]
+"""An integer, or a sequence of integers, such as one for each axis."""
+
+Modes: TypeAlias = str | Sequence[str]
+"""The extension beyond the edges, or one for each axis."""
+
+Neighbours: TypeAlias = ArrayLike | Sequence[Any]
+"""A constant array: a structure or footprint."""
 
 PADS = {
     "reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge",

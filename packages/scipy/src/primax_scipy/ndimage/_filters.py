@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,14 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex, one_axis
 
 from .._layout import as_operand
 from ..signal._convolution import choose_conv_method, convolve as _convolve_arrays
 from ._arguments import (
+    Integers,
+    Modes,
     bounds,
     cast_back,
     check_modes,
@@ -100,8 +101,8 @@ def _same(x, weights):
 
 
 def correlate1d(
-    input: Any, weights: ArrayLike, axis: int = -1, output: Any = None, mode: str = "reflect",
-    cval: Any = 0.0, origin: int = 0,
+    input: ArrayLike, weights: ArrayLike, axis: int = -1, output: DTypeLike | None = None,
+    mode: str = "reflect", cval: ArrayLike = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Correlation with weights along one axis: ``sum(weights[j] input[i + j - size // 2])``.
 
@@ -130,8 +131,8 @@ def correlate1d(
 
 
 def convolve1d(
-    input: Any, weights: ArrayLike, axis: int = -1, output: Any = None, mode: str = "reflect",
-    cval: Any = 0.0, origin: int = 0,
+    input: ArrayLike, weights: ArrayLike, axis: int = -1, output: DTypeLike | None = None,
+    mode: str = "reflect", cval: ArrayLike = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Convolution with weights along one axis, ``sum(weights[j] input[i - j + size // 2])``.
 
@@ -194,8 +195,8 @@ def _correlated_all(x, weights, cval, *, axes, modes, befores, flip, dtype):
 
 
 def correlate(
-    input: Any, weights: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: int | Sequence[int] | None = None,
+    input: ArrayLike, weights: ArrayLike, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0, *, axes: Integers | None = None,
 ) -> Array:  # fmt: skip
     """Correlation with an array of weights, by direct sums or the FFT, as `signal.correlate`.
 
@@ -215,8 +216,8 @@ def correlate(
 
 
 def convolve(
-    input: Any, weights: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: int | Sequence[int] | None = None,
+    input: ArrayLike, weights: ArrayLike, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0, *, axes: Integers | None = None,
 ) -> Array:  # fmt: skip
     """Convolution with an array of weights, by direct sums or the FFT.
 
@@ -254,6 +255,8 @@ def _gaussian_weights(
     order = operator.index(order)
     if order < 0:
         raise ValueError(f"{name}: order must not be negative, got {order}")
+    if order > 100:
+        raise ValueError(f"{name}: order must be at most 100, got {order:,}")
     try:
         sigma = float(sigma)
     except TypeError as error:
@@ -270,8 +273,9 @@ def _gaussian_weights(
 
 
 def gaussian_filter1d(
-    input: Any, sigma: float, axis: int = -1, order: int = 0, output: Any = None,
-    mode: str = "reflect", cval: Any = 0.0, truncate: float = 4.0, *, radius: int | None = None,
+    input: ArrayLike, sigma: float, axis: int = -1, order: int = 0, output: DTypeLike | None = None,
+    mode: str = "reflect", cval: ArrayLike = 0.0, truncate: float = 4.0, *,
+    radius: int | None = None,
 ) -> Array:  # fmt: skip
     """Gaussian filter along one axis; the result has the shape of the input.
 
@@ -293,17 +297,10 @@ def gaussian_filter1d(
 
 
 def gaussian_filter(
-    input: Any,
-    sigma: ArrayLike,
-    order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    truncate: float = 4.0,
-    *,
-    radius: Any = None,
-    axes: int | Sequence[int] | None = None,
-) -> Array:
+    input: ArrayLike, sigma: ArrayLike, order: Integers = 0, output: DTypeLike | None = None,
+    mode: Modes = "reflect", cval: ArrayLike = 0.0, truncate: float = 4.0, *,
+    radius: Integers | None = None, axes: Integers | None = None,
+) -> Array:  # fmt: skip
     """Gaussian filter along several axes; the result has the shape of the input.
 
     Args:
@@ -349,8 +346,8 @@ def _filtered(x, kernels, cval, *, steps, dtype):
 
 
 def uniform_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
-    cval: Any = 0.0, origin: int = 0,
+    input: ArrayLike, size: int, axis: int = -1, output: DTypeLike | None = None,
+    mode: str = "reflect", cval: ArrayLike = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Mean of ``size`` neighbours along one axis.
 
@@ -367,8 +364,8 @@ def uniform_filter1d(
 
 
 def uniform_filter(
-    input: Any, size: Any = 3, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: int | Sequence[int] | None = None,
+    input: ArrayLike, size: Integers = 3, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0, *, axes: Integers | None = None,
 ) -> Array:  # fmt: skip
     """Mean of the neighbours in a box; the result has the shape of the input.
 
@@ -452,8 +449,9 @@ def _differences(name: str, x: Any, axis: int, output: Any, mode: Any, cval: Any
 
 
 def sobel(
-    input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
-) -> Array:
+    input: ArrayLike, axis: int = -1, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+) -> Array:  # fmt: skip
     """Sobel filter: differences along an axis, smoothed by ``[1, 2, 1]`` along the others.
 
     Args:
@@ -469,8 +467,9 @@ def sobel(
 
 
 def prewitt(
-    input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
-) -> Array:
+    input: ArrayLike, axis: int = -1, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+) -> Array:  # fmt: skip
     """Prewitt filter: differences along an axis, summed by ``[1, 1, 1]`` along the others.
 
     Args:
@@ -486,13 +485,9 @@ def prewitt(
 
 
 def laplace(
-    input: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    *,
-    axes: int | Sequence[int] | None = None,
-) -> Array:
+    input: ArrayLike, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, *, axes: Integers | None = None,
+) -> Array:  # fmt: skip
     """Sum of the second differences ``[1, -2, 1]`` along the axes.
 
     Args:
@@ -557,8 +552,8 @@ def _gaussian_terms(name, x, sigma, mode, axes, truncate, orders):
 
 
 def gaussian_laplace(
-    input: Any, sigma: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-    axes: int | Sequence[int] | None = None, truncate: float = 4.0,
+    input: ArrayLike, sigma: ArrayLike, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, *, axes: Integers | None = None, truncate: float = 4.0,
 ) -> Array:  # fmt: skip
     """Laplacian by second derivatives of Gaussians.
 
@@ -578,8 +573,8 @@ def gaussian_laplace(
 
 
 def gaussian_gradient_magnitude(
-    input: Any, sigma: ArrayLike, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *,
-    axes: int | Sequence[int] | None = None, truncate: float = 4.0,
+    input: ArrayLike, sigma: ArrayLike, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, *, axes: Integers | None = None, truncate: float = 4.0,
 ) -> Array:  # fmt: skip
     """Length of the gradient by derivatives of Gaussians.
 

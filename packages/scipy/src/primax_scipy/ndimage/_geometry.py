@@ -12,11 +12,11 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex, one_axis
 
 from .._layout import as_operand, check_mode
-from ._arguments import image, per_axis, result_dtype, working
+from ._arguments import Integers, image, per_axis, result_dtype, working
 from ._sampling import COEFFICIENTS, MODES, at_points, canonical, coordinate_dtype, on_grid
 from ._splines import spline_coefficients
 
@@ -43,8 +43,9 @@ def _cast(values: Any, dtype: Any) -> Any:
 
 
 def map_coordinates(
-    input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0,
-    prefilter: bool = True, *, output: Any = None,
+    input: ArrayLike, coordinates: ArrayLike | Sequence[ArrayLike], order: int = 3,
+    mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True, *,
+    output: DTypeLike | None = None,
 ) -> Array:  # fmt: skip
     """Values of an image at coordinates, by spline interpolation.
 
@@ -112,7 +113,9 @@ def _mapped(x, coordinates, cval, *, order, mode, prefilter, dtype):
     return _cast(at_points(working(x), coordinates, order, mode, cval, prefilter), dtype)
 
 
-def spline_filter1d(input: Any, order: int = 3, axis: int = -1, mode: str = "mirror") -> Array:
+def spline_filter1d(
+    input: ArrayLike, order: int = 3, axis: int = -1, mode: str = "mirror"
+) -> Array:
     """Coefficients of the interpolating spline along one axis.
 
     Args:
@@ -137,7 +140,7 @@ def spline_filter1d(input: Any, order: int = 3, axis: int = -1, mode: str = "mir
     return out
 
 
-def spline_filter(input: Any, order: int = 3, mode: str = "mirror") -> Array:
+def spline_filter(input: ArrayLike, order: int = 3, mode: str = "mirror") -> Array:
     """Coefficients of the interpolating spline along all axes.
 
     Args:
@@ -171,8 +174,9 @@ def _coefficients(x, *, order, axes, mode):
 
 
 def affine_transform(
-    input: Any, matrix: Any, offset: Any = 0.0, output_shape: Any = None, output: Any = None,
-    order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True,
+    input: ArrayLike, matrix: ArrayLike, offset: ArrayLike | Sequence[ArrayLike] = 0.0,
+    output_shape: Sequence[int] | None = None, output: DTypeLike | None = None, order: int = 3,
+    mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True,
 ) -> Array:  # fmt: skip
     """Image whose element at ``o`` is that of the input at ``matrix @ o + offset``.
 
@@ -262,8 +266,8 @@ def _turned(x, matrix, offset, shape, order, mode, cval, prefilter):
 
 
 def shift(
-    input: Any, shift: ArrayLike, output: Any = None, order: int = 3, mode: str = "constant",
-    cval: Any = 0.0, prefilter: bool = True,
+    input: ArrayLike, shift: ArrayLike, output: DTypeLike | None = None, order: int = 3,
+    mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True,
 ) -> Array:  # fmt: skip
     """Image shifted by a number of elements along each axis, positive to higher indices.
 
@@ -308,8 +312,9 @@ def _shifted(x, shift, cval, *, order, mode, prefilter, dtype):
 
 
 def zoom(
-    input: Any, zoom: Any, output: Any = None, order: int = 3, mode: str = "constant",
-    cval: Any = 0.0, prefilter: bool = True, *, grid_mode: bool = False,
+    input: ArrayLike, zoom: float | Sequence[float], output: DTypeLike | None = None,
+    order: int = 3, mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True, *,
+    grid_mode: bool = False,
 ) -> Array:  # fmt: skip
     """Image with sizes multiplied by factors and rounded.
 
@@ -355,14 +360,14 @@ def _zoomed(x, cval, *, shape, grid, order, mode, prefilter, dtype):
 
 
 def rotate(
-    input: Any,
-    angle: Any,
-    axes: int | Sequence[int] | None = (1, 0),
+    input: ArrayLike,
+    angle: ArrayLike,
+    axes: Integers | None = (1, 0),
     reshape: bool = True,
-    output: Any = None,
+    output: DTypeLike | None = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: ArrayLike = 0.0,
     prefilter: bool = True,
 ) -> Array:
     """Image rotated in the plane of two axes about its center.

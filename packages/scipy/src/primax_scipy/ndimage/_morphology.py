@@ -12,11 +12,22 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, typeof
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import check_arrays, compiled
 
 from .._layout import as_operand
-from ._arguments import bounds, cast_back, check_modes, image, integers, per_axis, result_dtype
+from ._arguments import (
+    Integers,
+    Modes,
+    Neighbours,
+    bounds,
+    cast_back,
+    check_modes,
+    image,
+    integers,
+    per_axis,
+    result_dtype,
+)
 from ._ranks import (
     Footprint,
     footprint_of,
@@ -53,7 +64,7 @@ def _structure(rank: int, connectivity: int) -> Any:
 _MOST_WORK: Final = 10**9
 
 
-def iterate_structure(structure: Any, iterations: int) -> Array:
+def iterate_structure(structure: Neighbours, iterations: int) -> Array:
     """A structure dilated by itself ``iterations - 1`` times.
 
     Args:
@@ -166,15 +177,10 @@ def _binary(name, x, structure, iterations, mask, output, border, origin, grow) 
 
 
 def binary_erosion(
-    input: Any,
-    structure: Any = None,
-    iterations: int = 1,
-    mask: ArrayLike | None = None,
-    output: Any = None,
-    border_value: int = 0,
-    origin: Any = 0,
-    brute_force: bool = False,
-) -> Array:
+    input: ArrayLike, structure: Neighbours | None = None, iterations: int = 1,
+    mask: ArrayLike | None = None, output: DTypeLike | None = None, border_value: int = 0,
+    origin: Integers = 0, brute_force: bool = False,
+) -> Array:  # fmt: skip
     """Erosion: positions at which the whole structure is in the image.
 
     Args:
@@ -202,15 +208,10 @@ def binary_erosion(
 
 
 def binary_dilation(
-    input: Any,
-    structure: Any = None,
-    iterations: int = 1,
-    mask: ArrayLike | None = None,
-    output: Any = None,
-    border_value: int = 0,
-    origin: Any = 0,
-    brute_force: bool = False,
-) -> Array:
+    input: ArrayLike, structure: Neighbours | None = None, iterations: int = 1,
+    mask: ArrayLike | None = None, output: DTypeLike | None = None, border_value: int = 0,
+    origin: Integers = 0, brute_force: bool = False,
+) -> Array:  # fmt: skip
     """Dilation: positions that the structure reaches from the image.
 
     Args:
@@ -232,8 +233,9 @@ def binary_dilation(
 
 
 def binary_opening(
-    input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
-    mask: ArrayLike | None = None, border_value: int = 0, brute_force: bool = False,
+    input: ArrayLike, structure: Neighbours | None = None, iterations: int = 1,
+    output: DTypeLike | None = None, origin: Integers = 0, mask: ArrayLike | None = None,
+    border_value: int = 0, brute_force: bool = False,
 ) -> Array:  # fmt: skip
     """Erosions followed by as many dilations, which removes small objects.
 
@@ -255,8 +257,9 @@ def binary_opening(
 
 
 def binary_closing(
-    input: Any, structure: Any = None, iterations: int = 1, output: Any = None, origin: Any = 0,
-    mask: ArrayLike | None = None, border_value: int = 0, brute_force: bool = False,
+    input: ArrayLike, structure: Neighbours | None = None, iterations: int = 1,
+    output: DTypeLike | None = None, origin: Integers = 0, mask: ArrayLike | None = None,
+    border_value: int = 0, brute_force: bool = False,
 ) -> Array:  # fmt: skip
     """Dilations followed by as many erosions, which fills small gaps.
 
@@ -278,13 +281,9 @@ def binary_closing(
 
 
 def binary_propagation(
-    input: Any,
-    structure: Any = None,
-    mask: ArrayLike | None = None,
-    output: Any = None,
-    border_value: int = 0,
-    origin: Any = 0,
-) -> Array:
+    input: ArrayLike, structure: Neighbours | None = None, mask: ArrayLike | None = None,
+    output: DTypeLike | None = None, border_value: int = 0, origin: Integers = 0,
+) -> Array:  # fmt: skip
     """Dilations within a mask until nothing changes.
 
     Args:
@@ -304,7 +303,10 @@ def binary_propagation(
 
 
 def binary_fill_holes(
-    input: Any, structure: Any = None, output: Any = None, origin: Any = 0
+    input: ArrayLike,
+    structure: Neighbours | None = None,
+    output: DTypeLike | None = None,
+    origin: Integers = 0,
 ) -> Array:
     """The image with its holes, the background that dilations from the edges do not reach.
 
@@ -326,8 +328,8 @@ def binary_fill_holes(
 
 
 def binary_hit_or_miss(
-    input: Any, structure1: Any = None, structure2: Any = None, output: Any = None,
-    origin1: Any = 0, origin2: Any = None,
+    input: ArrayLike, structure1: Neighbours | None = None, structure2: Neighbours | None = None,
+    output: DTypeLike | None = None, origin1: Integers = 0, origin2: Integers | None = None,
 ) -> Array:  # fmt: skip
     """Positions at which one structure is in the image and another one in the background.
 
@@ -409,8 +411,9 @@ def _grey_filter(
 
 
 def grey_erosion(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """Minimum of the neighbours minus the heights of a structure.
 
@@ -436,8 +439,9 @@ def grey_erosion(
 
 
 def grey_dilation(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """Maximum of the neighbours plus the heights of a flipped structure.
 
@@ -461,8 +465,9 @@ def grey_dilation(
 
 
 def grey_opening(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """`grey_erosion` followed by `grey_dilation`, which removes narrow peaks.
 
@@ -485,8 +490,9 @@ def grey_opening(
 
 
 def grey_closing(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """`grey_dilation` followed by `grey_erosion`, which fills narrow valleys.
 
@@ -509,8 +515,9 @@ def grey_closing(
 
 
 def morphological_gradient(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """`grey_dilation` minus `grey_erosion`, of numbers.
 
@@ -533,8 +540,9 @@ def morphological_gradient(
 
 
 def morphological_laplace(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """`grey_dilation` plus `grey_erosion` minus twice the image.
 
@@ -562,8 +570,9 @@ def _difference(x: Any, y: Any) -> Array:
 
 
 def white_tophat(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """The image minus its `grey_opening`: narrow peaks. For booleans, where they differ.
 
@@ -585,8 +594,9 @@ def white_tophat(
 
 
 def black_tophat(
-    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0,
+    input: ArrayLike, size: Integers | None = None, footprint: Neighbours | None = None,
+    structure: Neighbours | None = None, output: DTypeLike | None = None, mode: Modes = "reflect",
+    cval: ArrayLike = 0.0, origin: Integers = 0,
 ) -> Array:  # fmt: skip
     """The `grey_closing` minus the image: narrow valleys. For booleans, where they differ.
 

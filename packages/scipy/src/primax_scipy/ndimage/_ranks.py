@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,13 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import check_arrays, compiled, one_axis
 
 from ._arguments import (
+    Integers,
+    Modes,
+    Neighbours,
     bounds,
     cast_back,
     check_modes,
@@ -146,15 +150,15 @@ def _extremum_filter(
 
 
 def maximum_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: ArrayLike,
+    size: Integers | None = None,
+    footprint: Neighbours | None = None,
+    output: DTypeLike | None = None,
+    mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Integers = 0,
     *,
-    axes: int | Sequence[int] | None = None,
+    axes: Integers | None = None,
 ) -> Array:
     """Maximum of the neighbours.
 
@@ -183,15 +187,15 @@ def maximum_filter(
 
 
 def minimum_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: ArrayLike,
+    size: Integers | None = None,
+    footprint: Neighbours | None = None,
+    output: DTypeLike | None = None,
+    mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Integers = 0,
     *,
-    axes: int | Sequence[int] | None = None,
+    axes: Integers | None = None,
 ) -> Array:
     """Minimum of the neighbours.
 
@@ -220,8 +224,8 @@ def minimum_filter(
 
 
 def maximum_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
-    cval: Any = 0.0, origin: int = 0,
+    input: ArrayLike, size: int, axis: int = -1, output: DTypeLike | None = None,
+    mode: str = "reflect", cval: ArrayLike = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Maximum of ``size`` neighbours along one axis.
 
@@ -245,8 +249,8 @@ def maximum_filter1d(
 
 
 def minimum_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
-    cval: Any = 0.0, origin: int = 0,
+    input: ArrayLike, size: int, axis: int = -1, output: DTypeLike | None = None,
+    mode: str = "reflect", cval: ArrayLike = 0.0, origin: int = 0,
 ) -> Array:  # fmt: skip
     """Minimum of ``size`` neighbours along one axis.
 
@@ -312,15 +316,15 @@ def _rank_filter(name, x, rank_of, size, footprint, output, mode, cval, origin, 
 
 
 def median_filter(
-    input: Any,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    input: ArrayLike,
+    size: Integers | None = None,
+    footprint: Neighbours | None = None,
+    output: DTypeLike | None = None,
+    mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Integers = 0,
     *,
-    axes: int | Sequence[int] | None = None,
+    axes: Integers | None = None,
 ) -> Array:
     """Median of the neighbours, the upper one of an even number.
 
@@ -349,16 +353,16 @@ def median_filter(
 
 
 def rank_filter(
-    input: Any,
+    input: ArrayLike,
     rank: int,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    size: Integers | None = None,
+    footprint: Neighbours | None = None,
+    output: DTypeLike | None = None,
+    mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Integers = 0,
     *,
-    axes: int | Sequence[int] | None = None,
+    axes: Integers | None = None,
 ) -> Array:
     """The neighbour of a rank, counted from the smallest or from the largest.
 
@@ -394,16 +398,16 @@ def rank_filter(
 
 
 def percentile_filter(
-    input: Any,
+    input: ArrayLike,
     percentile: float,
-    size: Any = None,
-    footprint: Any = None,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
+    size: Integers | None = None,
+    footprint: Neighbours | None = None,
+    output: DTypeLike | None = None,
+    mode: Modes = "reflect",
+    cval: ArrayLike = 0.0,
+    origin: Integers = 0,
     *,
-    axes: int | Sequence[int] | None = None,
+    axes: Integers | None = None,
 ) -> Array:
     """The neighbour at a percentile, rounded down to a rank.
 

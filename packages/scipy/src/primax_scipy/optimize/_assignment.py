@@ -9,6 +9,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, is_complex
 
 
@@ -95,7 +96,7 @@ def _columns(row_of: Any, rows: int) -> Any:
     return pnp.zeros(rows + 1, "int32").at[where].set(columns)[:rows]
 
 
-def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any, Any]:
+def linear_sum_assignment(cost_matrix: ArrayLike, maximize: bool = False) -> tuple[Any, Any]:
     """Assignment of rows to columns with the smallest sum of costs.
 
     Args:

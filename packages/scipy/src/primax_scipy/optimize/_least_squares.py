@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import jacfwd, lax
 from primax_core.extend import dtypes, typeof
-from primax_core.typing import ArrayLike
+from primax_core.typing import ArrayLike, PyTree
 from primax_numpy.declaring import check_arrays
 
 from ._implicit import minimum_with_derivative, root_with_derivative
@@ -211,9 +211,10 @@ def levenberg_marquardt(
 
 
 def least_squares(
-    fun: Callable[..., Any], x0: Any, bounds: Any = None, method: str = "trf", ftol: Any = 1e-8,
-    xtol: Any = 1e-8, gtol: Any = 1e-8, loss: str = "linear", f_scale: Any = 1.0,
-    max_nfev: Any = None, args: tuple[Any, ...] = (),
+    fun: Callable[..., Any], x0: ArrayLike, bounds: ArrayLike | Sequence[Any] | None = None,
+    method: str = "trf", ftol: ArrayLike = 1e-8, xtol: ArrayLike = 1e-8, gtol: ArrayLike = 1e-8,
+    loss: str = "linear", f_scale: ArrayLike = 1.0, max_nfev: ArrayLike | None = None,
+    args: tuple[Any, ...] = (),
 ) -> LeastSquaresResult:  # fmt: skip
     """Parameters that minimize the sum of squares of residuals.
 
@@ -285,8 +286,8 @@ def least_squares(
 
 
 def root(
-    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), method: str = "hybr",
-    tol: Any = None, options: Any = None,
+    fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (), method: str = "hybr",
+    tol: ArrayLike | None = None, options: Mapping[str, Any] | None = None,
 ) -> RootResult:  # fmt: skip
     """A root of a system of equations.
 
@@ -365,8 +366,9 @@ def _newton(fun: Callable[[Any], Any], x0: Any, tol: Any, limit: Any) -> tuple[A
 
 
 def curve_fit(
-    f: Callable[..., Any], xdata: Any, ydata: Any, p0: Any = None, sigma: ArrayLike | None = None,
-    absolute_sigma: bool = False, *, bounds: Any = None, method: str | None = None,
+    f: Callable[..., Any], xdata: PyTree, ydata: ArrayLike, p0: ArrayLike | None = None,
+    sigma: ArrayLike | None = None, absolute_sigma: bool = False, *,
+    bounds: ArrayLike | Sequence[Any] | None = None, method: str | None = None,
     full_output: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
     """Fit of a function with parameters to data, by nonlinear least squares.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Tracer, is_operand, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, is_complex
 
 from ._bfgs import bfgs
@@ -37,8 +38,9 @@ _BOUNDED: Final = ("l-bfgs-b", "nelder-mead")
 
 
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str,
-    tol: float | None = None, options: Mapping[str, Any] | None = None, bounds: Any = None,
+    fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (), *, method: str,
+    tol: float | None = None, options: Mapping[str, Any] | None = None,
+    bounds: ArrayLike | Sequence[Any] | None = None,
 ) -> OptimizeResults:  # fmt: skip
     """A local minimum of a function of a vector, from an initial guess.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -179,8 +179,9 @@ def _brent(
 
 
 def minimize_scalar(
-    fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: tuple[Any, ...] = (),
-    method: str | None = None, tol: float | None = None, options: Any = None,
+    fun: Callable[..., Any], bracket: Sequence[ArrayLike] | None = None,
+    bounds: Sequence[ArrayLike] | None = None, args: tuple[Any, ...] = (),
+    method: str | None = None, tol: float | None = None, options: Mapping[str, Any] | None = None,
 ) -> ScalarResult:  # fmt: skip
     """A local minimum of a function of one number.
 
@@ -274,10 +275,10 @@ def root_scalar(
     f: Callable[..., Any],
     args: tuple[Any, ...] = (),
     method: str | None = None,
-    bracket: Any = None,
-    fprime: Any = None,
-    fprime2: Any = None,
-    x0: Any = None,
+    bracket: Sequence[ArrayLike] | None = None,
+    fprime: Callable[..., Any] | None = None,
+    fprime2: Callable[..., Any] | None = None,
+    x0: ArrayLike | None = None,
     x1: ArrayLike | None = None,
     xtol: float | None = None,
     rtol: float | None = None,

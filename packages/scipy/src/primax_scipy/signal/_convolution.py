@@ -83,8 +83,8 @@ def correlate(
 
 
 def convolve2d(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-    precision: lax.PrecisionLike = None,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
+    fillvalue: ArrayLike = 0, precision: lax.PrecisionLike = None,
 ) -> Array:  # fmt: skip
     """Convolution of two matrices; the method is chosen as in `convolve`.
 
@@ -108,8 +108,8 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
-    precision: lax.PrecisionLike = None,
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
+    fillvalue: ArrayLike = 0, precision: lax.PrecisionLike = None,
 ) -> Array:  # fmt: skip
     """Cross-correlation of two matrices.
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import primax_numpy as pnp
 from primax_core.extend import Array, dtypes
+from primax_core.typing import ArrayLike
 
 from .._layout import check_mode
 from ._windows import get_window
@@ -53,8 +55,9 @@ def _cutoffs(name: str, cutoff: Any, fs: float) -> Any:
 
 
 def firwin(
-    numtaps: int, cutoff: Any, *, width: float | None = None, window: Any = "hamming",
-    pass_zero: Any = True, scale: bool = True, fs: float = 2.0,
+    numtaps: int, cutoff: ArrayLike | Sequence[ArrayLike], *, width: float | None = None,
+    window: str | tuple[Any, ...] | ArrayLike = "hamming", pass_zero: bool | str = True,
+    scale: bool = True, fs: float = 2.0,
 ) -> Array:  # fmt: skip
     """Filter of finite impulse response by the window method.
 
@@ -115,8 +118,8 @@ def _kaiser_beta(attenuation: float) -> float:
 
 
 def butter(
-    N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba",
-    fs: float | None = None,
+    N: int, Wn: ArrayLike | Sequence[ArrayLike], btype: str = "low", analog: bool = False,
+    output: str = "ba", fs: float | None = None,
 ) -> Any:  # fmt: skip
     """Butterworth filter.
 
@@ -146,6 +149,8 @@ def butter(
         )
     if order < 1:
         raise ValueError(f"butter: the order must be positive, got {order}")
+    if order > 500:
+        raise ValueError(f"butter: the order must be at most 500, got {order:,}")
     if analog and fs is not None:
         raise ValueError("butter: fs is only for digital filters")
     w = np.atleast_1d(np.asarray(Wn, float)) / (1 if fs is None else fs / 2)
@@ -221,7 +226,7 @@ def _second_order(z: Any, p: Any, k: float) -> Any:
 
 
 def savgol_coeffs(
-    window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, pos: Any = None,
+    window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, pos: int | None = None,
     use: str = "conv",
 ) -> Array:  # fmt: skip
     """Taps of a Savitzky-Golay filter.

@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, one_axis
 
 from .._layout import as_operand, check_mode, constant, real_dtype
@@ -20,9 +21,10 @@ _SMALL = 1e-10
 
 
 def istft(
-    Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
-    boundary: bool = True, time_axis: int = -1, freq_axis: int = -2, scaling: str = "spectrum",
+    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann",
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
+    input_onesided: bool = True, boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,
+    scaling: str = "spectrum",
 ) -> tuple[Array, Array]:  # fmt: skip
     """Inverse of `stft` with the same window: a least-squares estimate of the signal.
 

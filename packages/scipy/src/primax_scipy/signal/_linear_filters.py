@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,9 @@ def _is_zero(a: Any) -> bool:
     return isinstance(a, np.ndarray) and a.reshape(-1)[0] == 0
 
 
-def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(
+    b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None
+) -> Any:
     """Filter along an axis with the transfer function ``b(z) / a(z)``.
 
     ``a[0] y[i] = sum(b[k] x[i - k]) - sum(a[k] y[i - k])`` with zeros before the first element. The
@@ -281,7 +284,12 @@ def _sections(name: str, sos: Any) -> Any:
     return sos
 
 
-def sosfilt(sos: Any, x: ArrayLike, axis: int = -1, zi: Any = None) -> Any:
+def sosfilt(
+    sos: ArrayLike | Sequence[Sequence[ArrayLike]],
+    x: ArrayLike,
+    axis: int = -1,
+    zi: ArrayLike | None = None,
+) -> Any:
     """Filter with a cascade of sections of second order.
 
     Args:
@@ -336,7 +344,7 @@ def _cascade_from(sos, x, zi, *, axis):
     return x, pnp.stack(states)
 
 
-def sosfilt_zi(sos: Any) -> Array:
+def sosfilt_zi(sos: ArrayLike | Sequence[Sequence[ArrayLike]]) -> Array:
     """Initial states of `sosfilt` for the steady response to a constant 1.
 
     Args:
@@ -376,7 +384,11 @@ def _section_states(sos):
 
 
 def sosfiltfilt(
-    sos: Any, x: ArrayLike, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None
+    sos: ArrayLike | Sequence[Sequence[ArrayLike]],
+    x: ArrayLike,
+    axis: int = -1,
+    padtype: str | None = "odd",
+    padlen: int | None = None,
 ) -> Array:
     """Filter forward and backward with sections of second order, without a delay of phase.
 

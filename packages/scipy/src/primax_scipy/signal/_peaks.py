@@ -7,6 +7,7 @@ Bender and Farach-Colton, The LCA problem revisited (2000).
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,13 @@ def _bounds(name: str, value: Any) -> tuple[Any, Any]:
 
 
 def find_peaks(
-    x: ArrayLike, height: Any = None, threshold: Any = None, distance: Any = None,
-    prominence: Any = None, width: Any = None, wlen: int | None = None, rel_height: float = 0.5,
-    plateau_size: Any = None, *, size: int | None = None,
+    x: ArrayLike, height: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    threshold: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    distance: ArrayLike | None = None,
+    prominence: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    width: ArrayLike | Sequence[ArrayLike | None] | None = None, wlen: int | None = None,
+    rel_height: float = 0.5, plateau_size: ArrayLike | Sequence[ArrayLike | None] | None = None, *,
+    size: int | None = None,
 ) -> tuple[Array, dict[str, Array]]:  # fmt: skip
     """Local maxima that fulfil conditions.
 

@@ -73,7 +73,12 @@ def _analytic(x, *, n, axis):
 
 
 def resample(
-    x: ArrayLike, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
+    x: ArrayLike,
+    num: int,
+    t: ArrayLike | None = None,
+    axis: int = 0,
+    window: str | tuple[Any, ...] | ArrayLike | None = None,
+    domain: str = "time",
 ) -> Any:
     """Signals with another number of samples, by the FFT; they are taken as periodic.
 
@@ -219,8 +224,9 @@ _BACKGROUNDS = ("constant", "mean", "median", "minimum", "maximum")
 
 
 def resample_poly(
-    x: ArrayLike, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0),
-    padtype: str | None = None, cval: Any = None,
+    x: ArrayLike, up: int, down: int, axis: int = 0,
+    window: str | tuple[Any, ...] | ArrayLike = ("kaiser", 5.0), padtype: str | None = None,
+    cval: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """Signals with a sampling rate multiplied by ``up / down``, by a filter of finite length.
 
@@ -294,7 +300,7 @@ def _background(x, axis, kind, cval):
 
 def savgol_filter(
     x: ArrayLike, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0,
-    axis: int = -1, mode: str = "interp", cval: Any = 0.0,
+    axis: int = -1, mode: str = "interp", cval: ArrayLike = 0.0,
 ) -> Array:  # fmt: skip
     """Smooth by polynomials of least squares in a moving window.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import primax_numpy as pnp
@@ -18,9 +19,11 @@ _MODES = ("psd", "complex", "magnitude", "angle", "phase")
 
 
 def csd(
-    x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
-    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
+    x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None,
+    detrend: str | bool | Callable[..., Any] = "constant", return_onesided: bool = True,
+    scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """Cross-spectral density by Welch's method: the average of ``conj(X) * Y`` over segments.
 
@@ -58,9 +61,10 @@ def csd(
 
 
 def welch(
-    x: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
-    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "hann",
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
+    detrend: str | bool | Callable[..., Any] = "constant", return_onesided: bool = True,
+    scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """Power spectral density by Welch's method: the average over segments.
 
@@ -130,9 +134,9 @@ def _density(
 
 
 def periodogram(
-    x: ArrayLike, fs: Any = 1.0, window: Any = "boxcar", nfft: int | None = None,
-    detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-    axis: int = -1,
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = "boxcar",
+    nfft: int | None = None, detrend: str | bool | Callable[..., Any] = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Power spectral density of the whole signal as one segment; see `welch`.
 
@@ -163,9 +167,10 @@ def periodogram(
 
 
 def coherence(
-    x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
-    axis: int = -1,
+    x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None,
+    detrend: str | bool | Callable[..., Any] = "constant", axis: int = -1,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Magnitude squared coherence ``|Pxy|² / (Pxx Pyy)`` by Welch's method.
 
@@ -202,9 +207,10 @@ def _ratio(pxy, pxx, pyy):
 
 
 def spectrogram(
-    x: ArrayLike, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
-    return_onesided: bool = True, scaling: str = "density", axis: int = -1, mode: str = "psd",
+    x: ArrayLike, fs: ArrayLike = 1.0, window: str | tuple[Any, ...] | ArrayLike = ("tukey", 0.25),
+    nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
+    detrend: str | bool | Callable[..., Any] = "constant", return_onesided: bool = True,
+    scaling: str = "density", axis: int = -1, mode: str = "psd",
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Spectra of consecutive segments.
 
@@ -261,12 +267,12 @@ def segmented(x, window, fs, *, axis, plan, mode):
 
 def stft(
     x: ArrayLike,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = False,
+    detrend: str | bool | Callable[..., Any] = False,
     return_onesided: bool = True,
     boundary: str | None = "zeros",
     padded: bool = True,

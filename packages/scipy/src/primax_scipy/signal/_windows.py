@@ -8,13 +8,14 @@ The parameters are Python numbers: they are not differentiated.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import primax_numpy as pnp
 from primax_core.extend import Array, dtypes
+from primax_core.typing import ArrayLike
 
 from . import _window_shapes as shapes
 
@@ -264,7 +265,7 @@ def lanczos(M: int, sym: bool = True) -> Array:
     return _window("lanczos", M, sym)
 
 
-def general_cosine(M: int, a: Any, sym: bool = True) -> Array:
+def general_cosine(M: int, a: ArrayLike | Sequence[ArrayLike], sym: bool = True) -> Array:
     """Sum of cosines with coefficients ``a``, all positive at the middle.
 
     Args:
@@ -451,7 +452,7 @@ def taylor(M: int, nbar: int = 4, sll: float = 30, norm: bool = True, sym: bool 
 
 
 def dpss(
-    M: int, NW: float, Kmax: int | None = None, sym: bool = True, norm: Any = None,
+    M: int, NW: float, Kmax: int | None = None, sym: bool = True, norm: int | str | None = None,
     return_ratios: bool = False,
 ) -> Any:  # fmt: skip
     """Discrete prolate spheroidal (Slepian) sequences.
@@ -526,7 +527,7 @@ _PARAMETRIC = {
 }  # fmt: skip
 
 
-def get_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
+def get_window(window: str | tuple[Any, ...] | ArrayLike, Nx: int, fftbins: bool = True) -> Array:
     """A window by its name.
 
     Args:

@@ -220,14 +220,14 @@ def _extra(name: str, metric: Any, rows: Any, p: Any, w: Any, V: Any, VI: Any) -
 
 
 def cdist(
-    XA: Any,
-    XB: Any,
-    metric: Any = "euclidean",
+    XA: ArrayLike,
+    XB: ArrayLike,
+    metric: str | Callable[..., Any] = "euclidean",
     *,
     p: float = 2.0,
     w: ArrayLike | None = None,
-    V: Any = None,
-    VI: Any = None,
+    V: ArrayLike | None = None,
+    VI: ArrayLike | None = None,
 ) -> Array:
     """Distances between the rows of two matrices.
 
@@ -263,13 +263,13 @@ def cdist(
 
 
 def pdist(
-    X: Any,
-    metric: Any = "euclidean",
+    X: ArrayLike,
+    metric: str | Callable[..., Any] = "euclidean",
     *,
     p: float = 2.0,
     w: ArrayLike | None = None,
-    V: Any = None,
-    VI: Any = None,
+    V: ArrayLike | None = None,
+    VI: ArrayLike | None = None,
 ) -> Array:
     """Distances between the rows of a matrix, each pair once.
 
@@ -296,7 +296,7 @@ def pdist(
     return out
 
 
-def squareform(X: Any, force: str = "no", checks: bool = True) -> Array:
+def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
     """Conversion between a vector of distances and their symmetric matrix.
 
     Args:

@@ -98,6 +98,7 @@ from ._integrals import owens_t as owens_t
 from ._integrals import sici as sici
 from ._integrals import spence as spence
 from ._lambert import lambertw as lambertw
+from ._legendre import lpmn_values as lpmn_values
 from ._line_shapes import shichi as shichi
 from ._line_shapes import voigt_profile as voigt_profile
 from ._logarithms import log_softmax as log_softmax

@@ -21,6 +21,8 @@ from primax_core.extend import dtypes, typeof
 from .._elementary import ROOT_HALF, bounded, choose, is_double
 from ._bessel_tables import RECIPROCAL_GAMMA_EVEN, RECIPROCAL_GAMMA_ODD
 from ._gammas import real_gamma
+from ._operands import if_any, level
+from ._sines import of_turns, sine_and_cosine
 
 _CYCLES = 20_000
 _UNROLLED = 4
@@ -74,11 +76,7 @@ def _polynomial(x: Any, coefficients: Any) -> Any:
 
 def sine_and_cosine_of_turns(v: Any) -> tuple[Any, Any]:
     """``sin(πv)`` and ``cos(πv)``, exact at multiples of 1/2."""
-    n = lax.floor(v + 0.5)
-    mu = v - n
-    odd = lax.rem(lax.abs(n), lax.full_like(n, 2.0)) == 1
-    sign = choose(odd, lax.full_like(n, -1.0), 1.0)
-    return sign * lax.sin(math.pi * mu), sign * lax.sin(math.pi * (0.5 - lax.abs(mu)))
+    return of_turns(0.5 * v)
 
 
 def temme_series(mu: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
@@ -180,7 +178,7 @@ def _imaginary_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, An
 def modified_second_kind(mu: Any, x: Any) -> tuple[Any, Any]:
     """``exp(x) K`` of orders ``mu`` and ``mu + 1``, for ``|mu| <= 1/2``."""
     near = x <= 2
-    low = temme_series(mu, x, near, 1.0)
+    low = if_any(near, 2, lambda mu, x, near: temme_series(mu, x, near, 1.0), mu, x, near)
     z = choose(near, 2.0, x)
     s, h = _fraction(mu, z, ~near)
     first = math.sqrt(0.5 * math.pi) / (lax.sqrt(z) * s)
@@ -198,9 +196,8 @@ def hankel_far(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, Any]:
     limit = 1e16 if is_double(x) else 1e8  # the fraction is 1 there
     sr, si, hr, hi = _imaginary_fraction(mu, bounded(y, 1.0, limit), active)
     # H = sqrt(2 / πx) exp(i (x - π mu / 2 - π / 4)) / s
-    sine, cosine = lax.sin(y), lax.cos(y)
-    shift = (0.5 * math.pi) * mu
-    a, b = lax.cos(shift) * ROOT_HALF, lax.sin(shift) * ROOT_HALF
+    sine, cosine = sine_and_cosine(y)
+    b, a = (ROOT_HALF * v for v in of_turns(0.25 * mu))
     cosine_shift, sine_shift = a - b, a + b  # of shift + π/4
     re = cosine * cosine_shift + sine * sine_shift
     im = sine * cosine_shift - cosine * sine_shift
@@ -214,12 +211,11 @@ def hankel_far(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, Any]:
 def _hankel(mu: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """As `hankel_far`; up to 3 the first two are zero."""
     near = x <= _TEMME_END
-    low = temme_series(mu, x, near, -1.0)
-    j, j1, y, y1 = hankel_far(mu, x, ~near)
-    zero = lax.full_like(x, 0.0)
+    low = if_any(near, 2, lambda mu, x, near: temme_series(mu, x, near, -1.0), mu, x, near)
+    j, j1, y, y1 = if_any(~near, 4, hankel_far, mu, x, ~near)
     scale = -2 / math.pi
     return (
-        choose(near, zero, j), choose(near, zero, j1),
+        choose(near, 0.0, j), choose(near, 0.0, j1),
         choose(near, scale * low[0], y), choose(near, scale * low[1], y1),
     )  # fmt: skip
 
@@ -291,16 +287,20 @@ def _quotient(v: Any, x: Any, active: Any, sign: float) -> Any:
     return _sums(step, active, (d, d), (d,))[0]
 
 
+def _ordinary_cases(v: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Conditions of the recurrence, the power series, and the Wronskian for ``J``."""
+    few = (x <= _TEMME_END) | (x * x < 4 * (v + 1))
+    return ~few & (x >= v), few, ~few & (x < v)
+
+
 def ordinary(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """``J_v``, ``J_(v+1)``, ``Y_v``, ``Y_(v+1)`` for ``v >= 0`` and ``x > 0``."""
     n = lax.floor(v + 0.5)
     mu = v - n
     j, j1, y, y1 = _hankel(mu, x)
-    up = x >= v
     (j, j1), (y, y1) = _upwards(mu, n, x, 1.0, (j, j1), (y, y1))
-    few = (x <= _TEMME_END) | (x * x < 4 * (v + 1))
-    series = power_series(v, x, few, -1.0)
-    middle = ~few & ~up
+    up, few, middle = _ordinary_cases(v, x)
+    series = if_any(few, 2, lambda v, x, few: power_series(v, x, few, -1.0), v, x, few)
     r = _quotient(v, x, middle, -1.0)
     finite = middle & (lax.abs(y1) < float(dtypes.finfo(typeof(x).dtype).max))
     below = choose(finite, r * y - y1, 1.0)
@@ -310,23 +310,53 @@ def ordinary(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     return j, j1, y, y1
 
 
+def ordinary_work(v: Any, x: Any) -> Any:
+    """A level for each case of `ordinary`, which increases with the number of cycles."""
+    up, few, _ = _ordinary_cases(v, x)
+    near = x <= _TEMME_END
+    fraction = 30 / choose(near, _TEMME_END, x)
+    steps = lax.min(0.5 * v, lax.full_like(v, 10.0))
+    cases = choose(
+        few, choose(near, steps, 11 + fraction), choose(up, 22 + 2 * fraction, 43 + fraction)
+    )
+    return level(choose(v > 100, 54 + lax.log(choose(v > 100, 0.01 * v, 1.0)), cases))
+
+
+def _modified_cases(v: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Conditions of the power series, the expansion at infinity, and the Wronskian for ``I``."""
+    few = (x < 20) | (x * x < 40 * (v + 1))
+    far = ~few & (x > 20 + 0.5 * (v * v))
+    return few, far, ~few & ~far
+
+
 def modified(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """``exp(-x) I_v``, ``exp(-x) I_(v+1)``, ``exp(x) K_v``, ``exp(x) K_(v+1)`` for ``v >= 0`` and
     ``x > 0``."""
     n = lax.floor(v + 0.5)
     mu = v - n
     ((k, k1),) = _upwards(mu, n, x, -1.0, modified_second_kind(mu, x))
-    few = (x < 20) | (x * x < 40 * (v + 1))
-    series = power_series(v, x, few, 1.0)
-    far = ~few & (x > 20 + 0.5 * (v * v))
-    middle = ~few & ~far
+    few, far, middle = _modified_cases(v, x)
+    series = if_any(few, 2, lambda v, x, few: power_series(v, x, few, 1.0), v, x, few)
     r = _quotient(v, x, middle, 1.0)
     finite = middle & (k1 < float(dtypes.finfo(typeof(x).dtype).max))
     wronskian = choose(finite, 1 / (x * choose(finite, k1 + r * k, 1.0)), 0.0)
-    beyond = modified_at_infinity(v, x, far), modified_at_infinity(v + 1, x, far)
+    beyond = if_any(far, 2, _pair_at_infinity, v, x, far)
     i = choose(few, series[0], choose(far, beyond[0], wronskian))
     i1 = choose(few, series[1], choose(far, beyond[1], r * wronskian))
     return i, i1, k, k1
+
+
+def modified_work(v: Any, x: Any) -> Any:
+    """A level for each case of `modified`, which increases with the number of cycles."""
+    few, far, _ = _modified_cases(v, x)
+    cases = choose(
+        few, 2 * lax.min(x, lax.full_like(x, 20.0)), choose(far, 45.0, lax.full_like(x, 50.0))
+    )
+    return level(choose(v > 100, 54 + lax.log(choose(v > 100, 0.01 * v, 1.0)), cases))
+
+
+def _pair_at_infinity(v: Any, x: Any, active: Any) -> tuple[Any, Any]:
+    return modified_at_infinity(v, x, active), modified_at_infinity(v + 1, x, active)
 
 
 def modified_at_infinity(v: Any, x: Any, active: Any) -> Any:

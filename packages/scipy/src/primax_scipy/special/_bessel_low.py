@@ -15,6 +15,7 @@ from primax_numpy.declaring import elementwise
 from .._elementary import ROOT_HALF, bounded, chebyshev, choose
 from . import _bessel_tables as tables
 from ._operands import called
+from ._sines import sine_and_cosine
 
 # Functions of the first and second kind
 
@@ -25,7 +26,7 @@ def _in_phase(x: Any, order: int) -> tuple[Any, Any]:
     t = 128 * (inverse * inverse) - 1
     p = chebyshev(t, (tables.P0_FAR, tables.P1_FAR)[order])
     q = inverse * chebyshev(t, (tables.Q0_FAR, tables.Q1_FAR)[order])
-    sine, cosine = lax.sin(x), lax.cos(x)
+    sine, cosine = sine_and_cosine(x)
     # cos and sin of x - π/4 or x - 3π/4
     even, odd = ROOT_HALF * (cosine + sine), ROOT_HALF * (sine - cosine)
     c, s = (even, odd) if order == 0 else (odd, -even)

@@ -13,7 +13,13 @@ from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, elementwise
 
 from .._elementary import choose
-from ._bessel_kernels import modified, ordinary, sine_and_cosine_of_turns
+from ._bessel_kernels import (
+    modified,
+    modified_work,
+    ordinary,
+    ordinary_work,
+    sine_and_cosine_of_turns,
+)
 from ._operands import called, differentiable, in_blocks
 
 _LARGEST_ORDER = 1e6
@@ -32,8 +38,8 @@ def _modified_slopes(v: Any, x: Any, out: Any) -> Any:
     return up * i + i1 - i, i - down * i1 - i1, up * k - k1 + k, k1 - k - down * k1
 
 
-ordinary_pairs = differentiable(None, _ordinary_slopes)(in_blocks(ordinary))
-modified_pairs = differentiable(None, _modified_slopes)(in_blocks(modified))
+ordinary_pairs = differentiable(None, _ordinary_slopes)(in_blocks(ordinary, ordinary_work))
+modified_pairs = differentiable(None, _modified_slopes)(in_blocks(modified, modified_work))
 
 
 def _is_whole(v: Any) -> Any:
@@ -323,7 +329,7 @@ def _check_orders(name: str, n: Any) -> None:
         )
 
 
-def yn(n: Any, x: ArrayLike) -> Array:
+def yn(n: ArrayLike, x: ArrayLike) -> Array:
     """Bessel function of the second kind and integral order.
 
     Args:
@@ -350,7 +356,7 @@ def yn(n: Any, x: ArrayLike) -> Array:
     return out
 
 
-def kn(n: Any, x: ArrayLike) -> Array:
+def kn(n: ArrayLike, x: ArrayLike) -> Array:
     """Modified Bessel function of the second kind and integral order.
 
     Args:

@@ -84,7 +84,7 @@ def _checked(kind: str, n: Any, z: Any, derivative: Any) -> Array:
     return out
 
 
-def spherical_jn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
+def spherical_jn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the first kind, ``sqrt(π / 2z) J_(n+1/2)(z)``.
 
     Args:
@@ -104,7 +104,7 @@ def spherical_jn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     return _checked("j", n, z, derivative)
 
 
-def spherical_yn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
+def spherical_yn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
     """Spherical Bessel function of the second kind, ``sqrt(π / 2z) Y_(n+1/2)(z)``.
 
     Args:
@@ -129,7 +129,7 @@ def spherical_yn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     return _checked("y", n, z, derivative)
 
 
-def spherical_in(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
+def spherical_in(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the first kind, ``sqrt(π / 2z) I_(n+1/2)(z)``.
 
     Args:
@@ -154,7 +154,7 @@ def spherical_in(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
     return _checked("i", n, z, derivative)
 
 
-def spherical_kn(n: Any, z: ArrayLike, derivative: bool = False) -> Array:
+def spherical_kn(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> Array:
     """Modified spherical Bessel function of the second kind, ``sqrt(π / 2z) K_(n+1/2)(z)``.
 
     Args:

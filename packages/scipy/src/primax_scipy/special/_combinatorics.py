@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, Tracer
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, elementwise
 
 from .._elementary import choose
@@ -31,7 +32,7 @@ def _perm(n: Any, k: Any) -> Array:
     return called("perm", _permutations, n, k)
 
 
-def perm(N: Any, k: Any, exact: bool = False) -> Any:
+def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> Any:
     """Numbers of ordered choices of ``k`` of ``N``: ``N! / (N - k)!``.
 
     Args:
@@ -75,7 +76,7 @@ def _stirling_numbers(pairs: set[tuple[int, int]]) -> dict[tuple[int, int], int]
     return out
 
 
-def stirling2(N: Any, K: Any, *, exact: bool = False) -> Any:
+def stirling2(N: ArrayLike, K: ArrayLike, *, exact: bool = False) -> Any:
     """Stirling numbers of the second kind: the partitions of ``N`` things into ``K`` sets.
 
     Args:

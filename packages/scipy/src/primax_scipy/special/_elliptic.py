@@ -306,7 +306,7 @@ def _jacobi(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @elementwise
-def ellipj(u: Any, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
+def ellipj(u: ArrayLike, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Jacobi's elliptic functions ``sn``, ``cn``, ``dn``, and the amplitude ``ph``.
 
     Args:

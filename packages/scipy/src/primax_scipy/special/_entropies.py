@@ -327,7 +327,7 @@ def _power_less_1(log: Any, power: Any) -> Any:
 
 
 @elementwise
-def boxcox(x: ArrayLike, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Box-Cox transformation, ``(x^lmbda - 1) / lmbda``; the logarithm for ``lmbda`` 0.
 
     Args:
@@ -353,7 +353,7 @@ def boxcox(x: ArrayLike, lmbda: Any) -> Array:
 
 
 @elementwise
-def boxcox1p(x: ArrayLike, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Box-Cox transformation of ``1 + x``, accurate for small ``x``; see :func:`boxcox`.
 
     Args:

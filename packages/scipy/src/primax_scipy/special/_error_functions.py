@@ -371,12 +371,21 @@ def ndtr(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _log_lower_tail(x: Any) -> Any:
-    left = x < -1
-    z = choose(left, x, -1.0)
-    low = lax.log(0.5 * scaled_complement(-ROOT_HALF * z)) - 0.5 * lax.square(z)
-    y = choose(left, 0.0, x)
-    high = lax.log1p(-choose(y > 1, _tail(y), 0.5 * lax.erfc(ROOT_HALF * y)))
-    return choose(left, choose(x == -np.inf, -np.inf, low), high)
+    size = lax.abs(x)
+    near = size <= 0.5
+    # Of larger numbers the scaled tail does not matter.
+    z = lax.min(choose(near, 1.0, size), lax.full_like(x, 1e6))
+    half = 0.5 * scaled_complement(ROOT_HALF * z)
+    middle = _central(choose(near, x, 0.0))
+    low = lax.log(choose(near, middle, half)) - choose(near, 0.0, 0.5 * lax.square(x))
+    # log1p(-q) is -2 artanh(r).
+    q = choose(near, 1 - middle, half * _bell(z))
+    r = q / (2 - q)
+    square = r * r
+    series: Any = 0.0
+    for k in reversed(range(18 if is_double(x) else 9)):
+        series = series * square + 2 / (2 * k + 1)
+    return choose(x < 0, low, -r * series)
 
 
 @_log_lower_tail.defjvp

@@ -68,7 +68,7 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
 
 
 def sph_harm_y(
-    n: Any,
+    n: ArrayLike,
     m: ArrayLike,
     theta: ArrayLike,
     phi: ArrayLike,

@@ -20,7 +20,7 @@ from primax_numpy.declaring import elementwise, strong
 from .._elementary import choose, is_double
 from .._functions import at_least_single, like
 from ._gammas import matched, plain_sign
-from ._operands import in_blocks
+from ._operands import if_any, in_blocks, level
 
 
 def _whole(x: Any) -> Any:
@@ -85,19 +85,32 @@ def _by_parameters(fun: Callable[..., Any], derivative: Callable[..., Any]) -> C
     return function
 
 
-def _gamma_ratio(over: Sequence[Any], under: Sequence[Any]) -> Any:
-    """A quotient of products of gammas; 0 if a denominator is infinite."""
-    sign: Any = 1.0
-    log: Any = 0.0
-    for v in over:
-        sign, log = sign * plain_sign(v), log + lax.lgamma(v)
-    zero: Any = False
-    for v in under:
-        pole = _ends(v)
-        safe = choose(pole, 1.0, v)
-        sign, log = sign * plain_sign(safe), log - lax.lgamma(safe)
-        zero = pole | zero
-    return choose(zero, 0.0, sign * lax.exp(log))
+def _stacked(*xs: Any) -> Any:
+    return lax.concatenate([lax.expand_dims(x, (0,)) for x in xs], 0)
+
+
+def _gamma_ratios(*ratios: tuple[Sequence[Any], Sequence[Any]]) -> list[Any]:
+    """Quotients of products of gammas; 0 where a denominator is infinite."""
+    poles = [[_ends(v) for v in under] for _, under in ratios]
+    arguments: list[Any] = []
+    for (over, under), infinite in zip(ratios, poles, strict=True):
+        safe = (choose(p, 1.0, v) for p, v in zip(infinite, under, strict=True))
+        arguments += [*over, *safe]
+    # One operation for all of them, because its expansion is long
+    joined = _stacked(*arguments)
+    values = iter(zip(lax.lgamma(joined), plain_sign(joined), strict=True))
+    outs = []
+    for (over, under), infinite in zip(ratios, poles, strict=True):
+        sign: Any = 1.0
+        total: Any = 0.0
+        for i in range(len(over) + len(under)):
+            log, one = next(values)
+            sign, total = sign * one, total + log if i < len(over) else total - log
+        zero: Any = False
+        for pole in infinite:
+            zero = pole | zero
+        outs.append(choose(zero, 0.0, sign * lax.exp(total)))
+    return outs
 
 
 # 1F1
@@ -116,7 +129,7 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     big = choose(far, z, 1000.0)
     series = _sum([b - top, 1 - top], [], 1 / big, far, 12)
     log = (top - b) * lax.log(big) + choose(transformed, 0.0, big)
-    beyond = _gamma_ratio([b], [top]) * lax.exp(log) * series
+    beyond = _gamma_ratios(([b], [top]))[0] * lax.exp(log) * series
     out = choose(far, beyond, near)
     pole = _ends(b) & ~(finite & (a > b)) & ~((a == b) & finite)
     out = choose(pole & (a != 0), np.inf, choose((a == 0) | (x == 0), lax.full_like(x, 1.0), out))
@@ -158,60 +171,117 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
     """``2F1(a, b, c, 1 - rest)`` for small ``rest``, where ``active`` is true: 15.3.6 of
-    Abramowitz and Stegun, and 15.3.10 to 15.3.12 if ``c - a - b`` is an integer."""
+    Abramowitz and Stegun, whose two terms cancel if ``c - a - b`` is close to an integer."""
     gap = c - a - b
     nearest = lax.floor(gap + 0.5)
     rounding = 8 * float(dtypes.finfo(typeof(gap).dtype).eps)
     whole = lax.abs(gap - nearest) <= rounding * (lax.abs(a) + lax.abs(b) + lax.abs(c))
-    gap = choose(whole, nearest, gap)
+    least = lax.min(a, b) + lax.max(nearest, lax.full_like(gap, 0.0))
+    close = (lax.abs(gap - nearest) < 0.2) & (least > 0.5)
+    paired = whole | close
     # Euler's transformation maps a negative integer to a positive one.
-    transformed = whole & (gap < 0)
+    transformed = paired & (nearest < 0)
     factor = choose(transformed, lax.pow(rest, gap), lax.full_like(rest, 1.0))
     a, b = choose(transformed, c - a, a), choose(transformed, c - b, b)
     gap = choose(transformed, -gap, gap)
-    other = active & ~whole
+    other = active & ~paired
     s = choose(other, gap, 0.5)
-    first = _gamma_ratio([c, s], [c - a, c - b]) * _sum([a, b], [1 - s], rest, other, 500)
-    second = _gamma_ratio([c, -s], [a, b]) * _sum([c - a, c - b], [1 + s], rest, other, 500)
-    general = first + lax.pow(rest, s) * second
-    integral = active & whole
-    m = choose(integral, gap, 0.0)
-    logarithmic = lax.cond(
-        lax.reduce_or(integral, tuple(range(typeof(rest).ndim))),
-        _logarithmic, lambda a, b, m, rest: lax.full_like(rest, 0.0), a, b, m, rest,
-    )  # fmt: skip
-    return factor * choose(whole, logarithmic, general)
+    one, two = _gamma_ratios(([c, s], [c - a, c - b]), ([c, -s], [a, b]))
+    pairs = (a, c - a), (b, c - b), (1 - s, 1 + s), (rest, rest), (other, other)
+    p, q, r, z, either = (_stacked(*pair) for pair in pairs)
+    first, second = _sum([p, q], [r], z, either, 500)
+    general = one * first + lax.pow(rest, s) * (two * second)
+    integral = active & paired
+    m = choose(integral, lax.abs(nearest), 0.0)
+    zero = 1e-25  # stands for 0
+    e = choose(integral & close, gap - m, zero)
+    e = choose(lax.abs(e) < zero, zero, e)
+    (logarithmic,) = if_any(integral, 1, _logarithmic, rest, a, b, m, e)
+    return factor * choose(paired, logarithmic, general)
 
 
-def _logarithmic(a: Any, b: Any, m: Any, rest: Any) -> Any:
-    """The case ``c = a + b + m`` with an integer ``m >= 0``."""
+_STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def _log_gamma_slope(x: Any, e: Any) -> Any:
+    """``(lgamma(x + e) - lgamma(x)) / e`` for ``x`` from 0.3 on and ``|e| < 0.2``, by differences
+    of the terms of Stirling's formula."""
+    few = x < 10
+    small, y = choose(few, x, 1.0), choose(few, x + 10, x)
+    grown: Any = 0.0
+    for k in range(10):
+        grown = grown + (1 + e * grown) / (small + k)
+    lower = choose(few, lax.log1p(e * grown) / e, 0.0)
+    u, v = 1 / y, 1 / (y + e)
+    # (v^n - u^n) / (v - u) for odd n
+    quotient, power, series = lax.full_like(y, 1.0), u, lax.full_like(y, 0.0)
+    for c in _STIRLING:
+        series = series + c * quotient
+        for _ in range(2):
+            quotient, power = quotient * v + power, power * u
+    upper = (y + (e - 0.5)) * (lax.log1p(e * u) / e) - 1 + lax.log(y) - u * v * series
+    return upper - lower
+
+
+def _logarithmic(rest: Any, a: Any, b: Any, m: Any, e: Any) -> tuple[Any]:
+    """The case ``c = a + b + m + e`` with an integer ``m >= 0`` and a small ``e``, not 0.
+
+    Terms of both series of 15.3.6 are paired, and their differences are divided by ``e``: N. Michel
+    and M. Stoitsov, "Fast computation of the Gauss hypergeometric function with all its parameters
+    complex", 2008. The limit for ``e = 0`` is 15.3.10 and 15.3.11 of Abramowitz and Stegun.
+    """
     steps = 60 if is_double(rest) else 30
-    log = lax.log(rest)
+    low, right = a + m, b + m
 
     def step(i: Any, state: Any) -> Any:
         few, many, head, tail, weight = state
         k = lax.convert_element_type(i, typeof(rest).dtype)
-        # (a)_k (b)_k / (k! (1-m)_k) rest^k for k < m
+        # (a)_k (b)_k / (k! (1-m-e)_k) rest^k for k < m
         head = head + choose(k < m, few, 0.0)
-        bottom = 1 - m + k
-        few = few * (a + k) * (b + k) / ((k + 1) * choose(bottom == 0, 1.0, bottom)) * rest
+        bottom = 1 - m - e + k
+        usual = choose(k < m - 1, bottom, 1.0)
+        few = few * (a + k) * (b + k) / ((k + 1) * usual) * rest
         tail = tail + many * weight
-        one, two, three, four = a + m + k, b + m + k, k + 1, k + m + 1
-        many = many * one * two / (three * four) * rest
-        # The recurrence of digamma; a and b are no integers <= 0.
-        weight = weight + ((1 / one + 1 / two) - (1 / three + 1 / four))
+        one, two, three, four = low + k, right + k, k + 1, k + m + 1
+        many = many * one * two / ((three - e) * four) * rest
+        both = 1 / one + 1 / two + e / (one * two)
+        change = (both - (1 / three + 1 / four)) - e * both / three
+        change = change / (1 + e / four)
+        weight = weight + change * (1 + e * weight)
         return few, many, head, tail, weight
 
     one, zero = lax.full_like(rest, 1.0), lax.full_like(rest, 0.0)
-    weight = log - lax.digamma(one) - lax.digamma(m + 1) + lax.digamma(a + m) + lax.digamma(b + m)
+    wide = _log_gamma_or_digamma(low, e), _log_gamma_or_digamma(right, e)
+    d = wide[0] + wide[1] - _log_gamma_slope(m + 1, e) - _log_gamma_slope(one, -e)
+    weight = lax.expm1(e * (lax.log(rest) + d)) / e
     start = (one, one, zero, zero, weight)
     _, _, head, tail, _ = lax.fori_loop(0, steps, step, start)
-    positive = choose(m > 0, m, 1.0)
-    finite = _gamma_ratio([positive, a + b + m], [a + m, b + m]) * head
+    positive = choose(m > 0, m + e, 1.0)
+    c = a + b + m + e
+    ratio, scale = _gamma_ratios(
+        ([positive, c], [low + e, right + e]),
+        ([c, low, right, 1 + e], [a, b, low + e, right + e, m + 1]),
+    )
     odd = lax.rem(m, lax.full_like(m, 2.0)) == 1
     sign = choose(odd, lax.full_like(m, -1.0), 1.0)
-    scale = _gamma_ratio([a + b + m], [a, b, m + 1]) * lax.pow(rest, m)
-    return choose(m > 0, finite, 0.0) - sign * scale * tail
+    return (choose(m > 0, ratio * head, 0.0) - sign * (scale * lax.pow(rest, m)) * tail,)
+
+
+def _log_gamma_or_digamma(x: Any, e: Any) -> Any:
+    """:func:`_log_gamma_slope`; its limit for other ``x``, where ``e`` stands for 0."""
+    usual = x > 0.3
+    slope = _log_gamma_slope(choose(usual, x, 1.0), e)
+    return choose(usual, slope, lax.digamma(choose(usual, 1.0, x)))
+
+
+def _up_to_one(a: Any, b: Any, c: Any, z: Any, rest: Any, high: Any) -> tuple[Any]:
+    """``2F1(a, b, c, z)`` for ``z`` in (0.9, 1], where ``high`` is true, with ``rest = 1 - z``."""
+    active = high & (z < 1)
+    near = _near_one(a, b, c, choose(active, rest, 0.05), active)
+    gap = c - a - b
+    finite = gap > 0
+    (value,) = _gamma_ratios(([c, choose(finite, gap, 1.0)], [c - a, c - b]))
+    return (choose(active, near, choose(finite, value, np.inf)),)
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
@@ -226,26 +296,26 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     rest = choose(transformed, 1 / (1 - low), 1 - x)
     ends = finite | _ends(second)
     inside = ~ends & (z <= 0.9)
-    high = ~ends & (z > 0.9) & (z < 1)
+    high = ~ends & (z > 0.9) & (z <= 1)
     series = _sum([a, second], [c], choose(inside | ends, z, 0.5), inside | ends, 1000)
-    beyond = lax.cond(
-        lax.reduce_or(high, tuple(range(typeof(x).ndim))),
-        _near_one, lambda a, b, c, rest, active: lax.full_like(rest, 0.0),
-        a, second, c, choose(high, rest, 0.05), high,
-    )  # fmt: skip
-    gap = c - a - second
-    at_one = choose(
-        gap > 0, _gamma_ratio([c, choose(gap > 0, gap, one)], [c - a, c - second]), np.inf
-    )
-    out = choose(high, beyond, choose(~ends & (z == 1), at_one, series))
-    out = factor * choose(~ends & (z > 1), np.inf, out)
+    (beyond,) = if_any(high, 1, _up_to_one, a, second, c, z, rest, high)
+    out = factor * choose(~ends & (z > 1), np.inf, choose(high, beyond, series))
     pole = _ends(c) & ~((_ends(a) & (a >= c)) | (_ends(b) & (b >= c)))
     out = choose(pole, np.inf, choose((x == 0) | (a == 0) | (b == 0), one, out))
     return choose((a != a) | (b != b) | (c != c) | (x != x), np.nan, out)
 
 
+def _gauss_work(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """A level that increases with the number of terms of the series for ``x``."""
+    size = choose(x < 0, x / (x - 1), x)
+    # The power of a term is x^n, so n is inversely proportional to -log(x).
+    few = choose(size < 0.9, 1 + 5 / -lax.log(choose((size > 1e-9) & (size < 0.9), size, 0.5)), 0.0)
+    return level(choose(size < 0.9, few, choose(size < 1, 60.0, lax.full_like(x, 61.0))))
+
+
 _two_one = _by_parameters(
-    in_blocks(_gauss), lambda a, b, c, x: a * b / c * _two_one(a + 1, b + 1, c + 1, x)
+    in_blocks(_gauss, _gauss_work),
+    lambda a, b, c, x: a * b / c * _two_one(a + 1, b + 1, c + 1, x),
 )
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from primax_core import custom_jvp, lax
 from primax_core.extend import Array, typeof
 from primax_core.typing import ArrayLike
-from primax_numpy.declaring import as_inexact, elementwise, strong
+from primax_numpy.declaring import as_inexact, elementwise, is_complex, strong
 
 from .._elementary import ROOT_2, ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
 from .._functions import at_least_single, floats, single_or_double
+from ._complex_integrals import complex_exp1, complex_expi
 from ._gammas import _same_shape, matched
 from ._tables import (
     CI_NEAR,
@@ -99,21 +100,25 @@ def expi(x: ArrayLike) -> Array:
     ``x``.
 
     Args:
-      x: real numbers, an array or a number; integers are converted to the default float type.
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type. For complex numbers the negative real axis is a cut, on which the result is real.
 
     Returns:
-      An array of the shape of ``x``, and of its dtype for floats. It is ``-inf`` at 0.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers. It is
+      ``-inf`` at 0.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if the argument is complex.
 
-    The derivative is ``exp(x) / x``.
+    The derivative is ``exp(x) / x``. Complex numbers use the power series, the continued fraction
+    and the asymptotic series of :func:`exp1`, DLMF 6.6.2, 6.9.1 and 6.12.1; the error is a few ulp
+    of the modulus.
 
     >>> [round(float(v), 4) for v in expi(np.float32([1.0, -1.0, 0.0]))]
     [1.8951, -0.2194, -inf]
     """
-    return widened(_exponential_integral)(strong(*floats("expi", x)))
+    x = as_inexact(x)
+    return complex_expi(strong(x)) if is_complex(x) else widened(_exponential_integral)(strong(x))
 
 
 def _e1_of_real(x: Any) -> Any:
@@ -123,24 +128,26 @@ def _e1_of_real(x: Any) -> Any:
 @elementwise
 def exp1(x: ArrayLike) -> Array:
     """Exponential integral ``E1``: the integral of ``exp(-t) / t`` from ``x`` to infinity. NaN for
-    negative numbers.
+    negative floats; finite for negative complex numbers, whose real axis is a cut.
 
     Args:
-      x: real numbers, an array or a number; integers are converted to the default float type.
+      x: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
 
     Returns:
-      An array of the shape of ``x``, and of its dtype for floats. It is infinite at 0.
+      An array of the shape of ``x``, and of its dtype for floats and complex numbers. It is
+      infinite at 0.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if the argument is complex.
 
-    The derivative is ``-exp(-x) / x``.
+    The derivative is ``-exp(-x) / x``. The algorithm for complex numbers is that of :func:`expi`.
 
     >>> round(float(exp1(1.0)), 5)
     0.21938
     """
-    return widened(_e1_of_real)(strong(*floats("exp1", x)))
+    x = as_inexact(x)
+    return complex_exp1(strong(x)) if is_complex(x) else widened(_e1_of_real)(strong(x))
 
 
 def _series_en(n: Any, x: Any) -> Any:
@@ -199,7 +206,7 @@ def _general_exponential_integral_jvp(primals, tangents):
 
 
 @elementwise
-def expn(n: Any, x: ArrayLike) -> Array:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Generalized exponential integral ``En``: the integral of ``exp(-x t) / t^n`` from 1 to
     infinity.
 

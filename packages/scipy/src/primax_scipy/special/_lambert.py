@@ -175,7 +175,7 @@ def _lambertw(z, k):
     return _lambert(*_same_shape(wide, k))
 
 
-def lambertw(z: ArrayLike, k: Any = 0, tol: float = 1e-8) -> Array:
+def lambertw(z: ArrayLike, k: ArrayLike = 0, tol: float = 1e-8) -> Array:
     """Lambert's W function: the solution ``w`` of ``w exp(w) = z`` on branch ``k``.
 
     Args:

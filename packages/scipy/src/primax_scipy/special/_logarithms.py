@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, FastPath, typeof
+from primax_core.extend import Array, FastPath
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     axes_of,

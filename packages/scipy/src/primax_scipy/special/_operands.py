@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
+import numpy as np
+
 from primax_core import custom_jvp, jvp, lax, tree
 from primax_core.custom_derivatives import SymbolicZero
 from primax_core.extend import typeof
@@ -57,8 +59,21 @@ BLOCK: Final = 2048
 and each block has its own number of cycles."""
 
 
-def in_blocks(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """An elementwise function of arrays of one shape and dtype, computed in blocks of elements."""
+LEVELS: Final = 64
+"""Number of levels of expected work by which elements are sorted."""
+_INDEX_BITS: Final = 25
+
+
+def in_blocks(
+    fun: Callable[..., Any], work: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """An elementwise function of arrays of one shape and dtype, computed in blocks of elements.
+
+    Args:
+      work: a function of the operands that returns a :func:`level` for each element. The elements
+        are sorted by it before they are divided into blocks, so that the elements of a block need
+        the same branches and about as many cycles.
+    """
 
     @wraps(fun)
     def outer(*xs: Any) -> Any:
@@ -67,18 +82,52 @@ def in_blocks(fun: Callable[..., Any]) -> Callable[..., Any]:
             return fun(*xs)
         size = math.prod(shape)
         rows = -(-size // BLOCK)
+        flat = tuple(lax.reshape(x, (size,)) for x in xs)
+        order = None
+        if work is not None and size <= 1 << _INDEX_BITS:
+            order = _sorted_by(work(*flat))
+            flat = tuple(x[order] for x in flat)
 
         def blocks(x: Any) -> Any:
-            flat = lax.reshape(x, (size,))
             # The last element is repeated, so that no other value is computed.
-            rest = lax.broadcast_in_dim(flat[-1:], (rows * BLOCK - size,), (0,))
-            return lax.reshape(lax.concatenate([flat, rest], 0), (rows, BLOCK))
+            rest = lax.broadcast_in_dim(x[-1:], (rows * BLOCK - size,), (0,))
+            return lax.reshape(lax.concatenate([x, rest], 0), (rows, BLOCK))
 
-        outs = lax.map(lambda block: fun(*block), tuple(map(blocks, xs)))
-        back = lambda y: lax.reshape(lax.reshape(y, (rows * BLOCK,))[:size], shape)
-        return tree.map(back, outs)
+        def back(y: Any) -> Any:
+            y = lax.reshape(y, (rows * BLOCK,))[:size]
+            if order is not None:
+                y = lax.full_like(y, 0).at[order].set(y, unique_indices=True)
+            return lax.reshape(y, shape)
+
+        return tree.map(back, lax.map(lambda block: fun(*block), tuple(map(blocks, flat))))
 
     return outer
+
+
+def _sorted_by(levels: Any) -> Any:
+    """Positions in the order of their levels: a level and a position are sorted as one integer."""
+    aval = typeof(levels)
+    (size,) = aval.shape
+    step = 1 << (size - 1).bit_length()
+    merged = levels * lax.full_like(levels, step) + lax.iota(aval.dtype, size)
+    return lax.bitwise_and(lax.sort(merged), lax.full_like(levels, step - 1))
+
+
+def level(x: Any) -> Any:
+    """An integer of 32 bits in [0, ``LEVELS``) for each element, rounded down; 0 for NaN."""
+    zero, top = lax.full_like(x, 0.0), lax.full_like(x, LEVELS - 1)
+    return lax.convert_element_type(lax.clamp(zero, lax.select(x == x, x, zero), top), np.int32)
+
+
+def if_any(condition: Any, count: int, fun: Callable[..., Any], *xs: Any) -> tuple[Any, ...]:
+    """The ``count`` arrays of ``fun(*xs)`` if any element satisfies the condition, otherwise zeros.
+
+    The arrays have the shape and dtype of the first operand.
+    """
+    some = lax.reduce_or(condition, tuple(range(typeof(condition).ndim)))
+    none = lambda *ys: (lax.full_like(ys[0], 0.0),) * count
+    out: tuple[Any, ...] = lax.cond(some, lambda *ys: tuple(fun(*ys)), none, *xs)
+    return out
 
 
 def _own(fun: Callable[..., Any], i: int, primals: Any) -> Any:

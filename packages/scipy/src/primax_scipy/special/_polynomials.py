@@ -129,7 +129,7 @@ def _evaluated_legendre(n: Any, x: Any) -> Array:
     return called("eval_legendre", fun, n, x)
 
 
-def eval_legendre(n: Any, x: ArrayLike) -> Array:
+def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
     """Legendre polynomials.
 
     Args:
@@ -155,7 +155,7 @@ def _evaluated_chebyt(n: Any, x: Any) -> Array:
     return called("eval_chebyt", lambda n, x: _first_chebyshev(lax.abs(n), x), n, x)
 
 
-def eval_chebyt(n: Any, x: ArrayLike) -> Array:
+def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
     """Chebyshev polynomials of the first kind.
 
     Args:
@@ -187,7 +187,7 @@ def _evaluated_chebyu(n: Any, x: Any) -> Array:
     return called("eval_chebyu", fun, n, x)
 
 
-def eval_chebyu(n: Any, x: ArrayLike) -> Array:
+def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
     """Chebyshev polynomials of the second kind.
 
     Args:
@@ -217,7 +217,7 @@ def _evaluated_hermite(n: Any, x: Any) -> Array:
     return called("eval_hermite", _nan_for_negative(_hermite), n, x)
 
 
-def eval_hermite(n: Any, x: ArrayLike) -> Array:
+def eval_hermite(n: ArrayLike, x: ArrayLike) -> Array:
     """Hermite polynomials of the physicists, orthogonal with the weight ``exp(-x²)``.
 
     Args:
@@ -242,7 +242,7 @@ def _evaluated_hermitenorm(n: Any, x: Any) -> Array:
     return called("eval_hermitenorm", _nan_for_negative(_monic_hermite), n, x)
 
 
-def eval_hermitenorm(n: Any, x: ArrayLike) -> Array:
+def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
     """Hermite polynomials of the probabilists, orthogonal with the weight ``exp(-x² / 2)``.
 
     Args:
@@ -268,7 +268,7 @@ def _evaluated_laguerre(n: Any, x: Any) -> Array:
     return called("eval_laguerre", fun, n, x)
 
 
-def eval_laguerre(n: Any, x: ArrayLike) -> Array:
+def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
     """Laguerre polynomials, orthogonal with the weight ``exp(-x)``.
 
     Args:
@@ -293,7 +293,7 @@ def _evaluated_genlaguerre(n: Any, alpha: Any, x: Any) -> Array:
     return called("eval_genlaguerre", _laguerre, n, alpha, x)
 
 
-def eval_genlaguerre(n: Any, alpha: ArrayLike, x: ArrayLike) -> Array:
+def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """Generalized Laguerre polynomials, orthogonal with the weight ``x^alpha exp(-x)``.
 
     Args:
@@ -319,7 +319,7 @@ def _evaluated_gegenbauer(n: Any, alpha: Any, x: Any) -> Array:
     return called("eval_gegenbauer", _gegenbauer, n, alpha, x)
 
 
-def eval_gegenbauer(n: Any, alpha: ArrayLike, x: ArrayLike) -> Array:
+def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """Gegenbauer polynomials, orthogonal with the weight ``(1 - x²)^(alpha - 1/2)``.
 
     Args:
@@ -344,7 +344,7 @@ def _evaluated_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Array:
     return called("eval_jacobi", _jacobi, n, alpha, beta, x)
 
 
-def eval_jacobi(n: Any, alpha: ArrayLike, beta: ArrayLike, x: ArrayLike) -> Array:
+def eval_jacobi(n: ArrayLike, alpha: ArrayLike, beta: ArrayLike, x: ArrayLike) -> Array:
     """Jacobi polynomials, orthogonal with the weight ``(1 - x)^alpha (1 + x)^beta``.
 
     Args:

@@ -27,7 +27,7 @@ def _huber_loss(delta: Any, r: Any) -> Any:
 
 
 @elementwise
-def huber(delta: Any, r: Any) -> Array:
+def huber(delta: ArrayLike, r: ArrayLike) -> Array:
     """Huber's loss: ``r² / 2`` up to ``|r| = delta``, then linear with equal derivatives.
 
     Args:
@@ -64,7 +64,7 @@ def _pseudo_huber_loss(delta: Any, r: Any) -> Any:
 
 
 @elementwise
-def pseudo_huber(delta: Any, r: Any) -> Array:
+def pseudo_huber(delta: ArrayLike, r: ArrayLike) -> Array:
     """Smooth form of Huber's loss, ``delta² (sqrt(1 + (r / delta)²) - 1)``.
 
     Args:
@@ -175,7 +175,7 @@ def _inverse_log(y: Any, power: Any) -> Any:
 
 
 @elementwise
-def inv_boxcox(y: ArrayLike, lmbda: Any) -> Array:
+def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
     """Inverse of :func:`boxcox`: ``(1 + lmbda y)^(1 / lmbda)``; ``exp(y)`` for ``lmbda`` 0.
 
     NaN where ``1 + lmbda y`` is negative. Derivatives are accurate for small ``lmbda`` too.
@@ -199,7 +199,7 @@ def inv_boxcox(y: ArrayLike, lmbda: Any) -> Array:
 
 
 @elementwise
-def inv_boxcox1p(y: ArrayLike, lmbda: Any) -> Array:
+def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
     """Inverse of :func:`boxcox1p`: ``inv_boxcox(y, lmbda) - 1``, accurate for small ``y``.
 
     Args:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from primax_core import lax
+from primax_core import jvp, lax
 from primax_numpy import random
 
-from .._elementary import choose
-from ..special import betaln, xlogy
+from .. import _double_words as double_words
+from .._elementary import choose, is_double
+from ..special import betaln, ndtr, xlogy
+from ..special._operands import differentiable
+from ._beta_tails import below_mean, beta_part
 from ._continuous import Continuous, functions
+from ._curves import beta_curve, f_curve
 from ._domains import POSITIVE
-from ._first_quantiles import of_beta, of_f
+from ._first_quantiles import of_beta
 from ._log_tails import log_beta_tail
 from ._logarithms import log_beta_density, log_one_plus_square
 
@@ -24,10 +28,29 @@ def _beta_entropy(a: Any, b: Any) -> Any:
     )  # fmt: skip
 
 
+def _beta_sf_slope(x: Any, a: Any, b: Any, _: Any) -> Any:
+    return -lax.exp(log_beta_density(x, a, b))
+
+
+def _beta_sf_by_first(x: Any, a: Any, b: Any, _: Any) -> Any:
+    return -jvp(lambda c: lax.betainc(c, b, x), (a,), (lax.full_like(a, 1),))[1]
+
+
+def _beta_sf_by_second(x: Any, a: Any, b: Any, _: Any) -> Any:
+    return -jvp(lambda c: lax.betainc(a, c, x), (b,), (lax.full_like(b, 1),))[1]
+
+
+@differentiable(_beta_sf_slope, _beta_sf_by_first, _beta_sf_by_second)
 def _beta_sf(x: Any, a: Any, b: Any) -> Any:
     """The upper tail; below the mean it is large, and ``1 - x`` would lose digits."""
-    low = x * (a + b) < a
-    part = lax.betainc(choose(low, a, b), choose(low, b, a), choose(low, x, 1 - x))
+    low = below_mean(a, b, x)
+    y, error = double_words.total(-x, lax.full_like(x, 1))
+    zero = lax.full_like(x, 0)
+    part = beta_part(
+        choose(low, a, b), choose(low, b, a),
+        (choose(low, x, y), choose(low, zero, error)),
+        (choose(low, y, x), choose(low, error, zero)),
+    )  # fmt: skip
     return choose(low, 1 - part, part)
 
 
@@ -43,6 +66,7 @@ beta: Final = functions(
         logcdf=lambda x, a, b: log_beta_tail(a, b, x, 1 - x),
         logsf=lambda x, a, b: log_beta_tail(b, a, 1 - x, x),
         guess=of_beta,
+        curve=beta_curve,
         mean=lambda a, b: a / (a + b),
         var=lambda a, b: a / (a + b) * (b / (a + b)) / (a + b + 1),
         entropy=_beta_entropy,
@@ -57,8 +81,81 @@ def _log_t_density(z: Any, df: Any) -> Any:
     return constant - 0.5 * (df + 1) * log_one_plus_square(z / lax.sqrt(df))
 
 
+def _shares(top: double_words.Pair, bottom: Any) -> tuple[double_words.Pair, double_words.Pair]:
+    """``top / (top + bottom)`` and ``bottom / (top + bottom)``."""
+    less, one = top[0] < bottom, lax.full_like(bottom, 1)
+    left, right = double_words.quotient(top, bottom), double_words.quotient((bottom, 0.0), *top)
+    ratio, lost = choose(less, left[0], right[0]), choose(less, left[1], right[1])
+    denominator, error = double_words.total(ratio, one)
+    small = double_words.quotient((ratio, lost), denominator, error + lost)
+    large = double_words.quotient((one, 0.0), denominator, error + lost)
+    first = choose(less, small[0], large[0]), choose(less, small[1], large[1])
+    return first, (choose(less, large[0], small[0]), choose(less, large[1], small[1]))
+
+
+def _t_cdf_by_freedom(z: Any, df: Any, _: Any) -> Any:
+    """Derivative of the lower tail, which far out is a power of ``z``."""
+    size = lax.abs(z)
+    some = (size > 1e-10) & (df < math.inf)  # elsewhere it is 0, nearly
+    freedom = choose(some, df, 1.0)
+    limit = 2.0**20 * lax.sqrt(freedom)
+    at = -choose(some, lax.min(size, limit), 1.0)
+    ratio = choose(size > limit, limit / size, 1.0)
+    one = lax.full_like(df, 1)
+    tail, change = jvp(lambda n: _plain_t_cdf(at, n), (freedom,), (one,))
+    change = lax.pow(ratio, freedom) * (change + tail * lax.log(ratio))
+    return choose(some, choose(z < 0, change, -change), 0.0)
+
+
+def _nearly_normal_tail(z: Any, df: Any) -> Any:
+    """The lower tail at ``-z`` for many degrees of freedom: the first terms of G. Hill, "Algorithm
+    395: Student's t-distribution", 1970, with the argument of the normal tail as a pair."""
+    # Beyond, the tail is less than all numbers.
+    z = lax.min(z, lax.min(0.15 * lax.sqrt(df), lax.full_like(z, 60.0)))
+    head, rest = double_words.ordered_total(*double_words.product(z, z))
+    ratio = head / df
+    series: Any = 0.0
+    for n in reversed(range(2, 12)):
+        series = series * ratio + (-1) ** (n - 1) / n
+    size = df - 0.5
+    # size log1p(z² / df) - z²
+    change = head * (series * ratio - 0.5 / df * (1 + series * ratio))
+    some = head > 0
+    sum_of_both = double_words.ordered_total(choose(some, head, 1.0), rest + change)
+    root, error = double_words.sqrt(sum_of_both)
+    root, error = choose(some, root, 0.0), choose(some, error, 0.0)
+    b, w = (48 * size) * size, root * root
+    second = ((4 * w + 33) * w + 240) * w + 855
+    error = error + root * (w + 3 - second / b * (0.1 / (1 + (0.8 * w * w + 100) / b))) / b
+    return ndtr(-root) - error * lax.exp(-0.5 * root * root) * (1 / math.sqrt(2 * math.pi))
+
+
+@differentiable(lambda z, df, _: lax.exp(_log_t_density(z, df)), _t_cdf_by_freedom)
 def _t_cdf(z: Any, df: Any) -> Any:
-    """The lower tail; near 0 one half less the central probability."""
+    """The lower tail; near 0 one half less the central probability. The arguments of the incomplete
+    beta function are corrected."""
+    many = df > (1e5 if is_double(z) else 1e4)
+    freedom = choose(many, 1.0, df)
+    size = lax.abs(z)
+    # Farther out the tail is a power of z.
+    limit = 2.0**30 * lax.sqrt(freedom)
+    power = lax.pow(choose(size > limit, limit / size, 1.0), freedom)
+    inner = lax.min(size, limit)
+    square = double_words.ordered_total(*double_words.product(inner, inner))
+    y, x = _shares(square, freedom)
+    half, other = lax.full_like(df, 0.5), 0.5 * freedom
+    near = below_mean(half, other, y[0])
+    part = beta_part(
+        choose(near, half, other), choose(near, other, half),
+        (choose(near, y[0], x[0]), choose(near, y[1], x[1])),
+        (choose(near, x[0], y[0]), choose(near, x[1], y[1])),
+    )  # fmt: skip
+    normal = _nearly_normal_tail(choose(many, size, 1.0), choose(many, df, 1e4))
+    tail = choose(many, normal, 0.5 * choose(near, 1 - part, part) * power)
+    return choose(z < 0, tail, 1 - tail)
+
+
+def _plain_t_cdf(z: Any, df: Any) -> Any:
     ratio = z / lax.sqrt(df)
     near = lax.abs(ratio) < 1
     # z² / df near 0, and df / z² elsewhere, which does not overflow
@@ -137,12 +234,77 @@ def _beta_tail(a: Any, b: Any, x: Any, y: Any) -> Any:
     return choose(low, part, 1 - part)
 
 
-def _f_cdf(x: Any, dfn: Any, dfd: Any) -> Any:
+_FAR: Final = 2.0**60
+"""Odds from which on a tail is a power of the odds."""
+
+
+def _f_tail(x: Any, dfn: Any, dfd: Any, lower: bool) -> Any:
+    """A tail, by that incomplete beta function whose argument is below the mean."""
+    a, b, middle = 0.5 * dfn, 0.5 * dfd, dfd / dfn
+    first, last = middle / _FAR, middle * _FAR
+    left = lax.pow(choose(x < first, x / first, 1.0), a)
+    right = lax.pow(choose(x > last, last / x, 1.0), b)
+    product = double_words.product(lax.max(lax.min(x, last), first), dfn)
+    u, v = _shares(double_words.ordered_total(*product), dfd)
+    low = below_mean(a, b, u[0])
+    part = beta_part(
+        choose(low, a, b), choose(low, b, a),
+        (choose(low, u[0], v[0]), choose(low, u[1], v[1])),
+        (choose(low, v[0], u[0]), choose(low, v[1], u[1])),
+    )  # fmt: skip
+    part = part * choose(low, left, right)
+    return choose(low == lower, part, 1 - part)
+
+
+def _f_density(x: Any, dfn: Any, dfd: Any, _: Any) -> Any:
+    return lax.exp(_log_f_density(x, dfn, dfd))
+
+
+def _f_by_first(x: Any, dfn: Any, dfd: Any, _: Any) -> Any:
+    return _f_slope(x, dfn, dfd, True)
+
+
+def _f_by_second(x: Any, dfn: Any, dfd: Any, _: Any) -> Any:
+    return _f_slope(x, dfn, dfd, False)
+
+
+def _f_slope(x: Any, dfn: Any, dfd: Any, first: bool) -> Any:
+    """Derivative of the lower tail with respect to a parameter, with the powers of `_f_tail`."""
+    middle = dfd / dfn
+    low, high = middle * 1e-10, middle * 1e10
+    at = lax.max(lax.min(x, high), low)
+    left, right = choose(x < low, x / low, 1.0), choose(x > high, high / x, 1.0)
+    one = lax.full_like(x, 1)
+    if first:
+        change = jvp(lambda m: _plain_f_cdf(at, m, dfd), (dfn,), (one,))[1]
+        tail, log = choose(x < low, _plain_f_cdf(at, dfn, dfd), 0.0), lax.log(left)
+    else:
+        change = jvp(lambda n: _plain_f_cdf(at, dfn, n), (dfd,), (one,))[1]
+        tail, log = choose(x > high, -_plain_f_sf(at, dfn, dfd), 0.0), lax.log(right)
+    power = lax.pow(left, 0.5 * dfn) * lax.pow(right, 0.5 * dfd)
+    return power * (change + 0.5 * tail * log)
+
+
+def _plain_f_sf(x: Any, dfn: Any, dfd: Any) -> Any:
+    return _beta_tail(0.5 * dfd, 0.5 * dfn, *_share(x, dfn, dfd)[::-1])
+
+
+def _plain_f_cdf(x: Any, dfn: Any, dfd: Any) -> Any:
     return _beta_tail(0.5 * dfn, 0.5 * dfd, *_share(x, dfn, dfd))
 
 
+@differentiable(_f_density, _f_by_first, _f_by_second)
+def _f_cdf(x: Any, dfn: Any, dfd: Any) -> Any:
+    return _f_tail(x, dfn, dfd, True)
+
+
+@differentiable(
+    lambda *args: -_f_density(*args),
+    lambda *args: -_f_by_first(*args),
+    lambda *args: -_f_by_second(*args),
+)
 def _f_sf(x: Any, dfn: Any, dfd: Any) -> Any:
-    return _beta_tail(0.5 * dfd, 0.5 * dfn, *_share(x, dfn, dfd)[::-1])
+    return _f_tail(x, dfn, dfd, False)
 
 
 def _f_mean(dfn: Any, dfd: Any) -> Any:
@@ -177,7 +339,8 @@ f: Final = functions(
         sf=_f_sf,
         logcdf=lambda x, m, n: log_beta_tail(0.5 * m, 0.5 * n, *_share(x, m, n)),
         logsf=lambda x, m, n: log_beta_tail(0.5 * n, 0.5 * m, *_share(x, m, n)[::-1]),
-        guess=of_f,
+        guess=lambda p, lower, m, n: of_beta(p, lower, 0.5 * m, 0.5 * n),
+        curve=f_curve,
         mean=_f_mean,
         var=_f_variance,
         entropy=_f_entropy,

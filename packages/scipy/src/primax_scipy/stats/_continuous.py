@@ -26,6 +26,7 @@ from ._inversion import quantile
 from ._logarithms import log_complement, log_of
 from ._quadrature import entropy_of_density
 from ._samples import Sampler, from_quantiles, sampler
+from ._series_inversion import Curve
 
 Kernel = Callable[..., Any]
 _INFINITE: Final = (-math.inf, math.inf)
@@ -49,6 +50,7 @@ class Continuous:
       quantile_of_log: the argument at which the logarithm of the tail has a value; of the tail for
         which a logarithm is declared.
       guess: a first value for the inversion of the tails, as in `_first_quantiles`.
+      curve: the distribution on the real line, if `_series_inversion` inverts the tails.
       sample: a function of a key, a shape, a dtype and the parameters.
       valid: a condition on all parameters, besides their domains.
       first: the names of the first parameter where the reference has others.
@@ -70,6 +72,7 @@ class Continuous:
     isf: Kernel | None = None
     quantile_of_log: Kernel | None = None
     guess: Kernel | None = None
+    curve: Callable[..., Curve] | None = None
     mean: Kernel
     var: Kernel
     entropy: Kernel | None = None
@@ -140,7 +143,9 @@ def _quantiles(
     for name in ("ppf", "isf"):
         if name not in out:
             pair = tails["cdf"], tails["sf"]
-            out[name] = quantile(*pair, of.logpdf, of.ends, of.symmetric, name == "isf", of.guess)
+            out[name] = quantile(
+                *pair, of.logpdf, of.ends, of.symmetric, name == "isf", of.guess, of.curve
+            )
     return out
 
 

@@ -120,13 +120,13 @@ def _log_triangle(x: Any, c: Any) -> Any:
 def _triangle_cdf(x: Any, c: Any) -> Any:
     left = x < c
     near = lax.square(x) / choose(left, c, 1.0)
-    far = (x * (2 - x) - c) / choose(left, 1.0, choose(c < 1, 1 - c, 1.0))
-    return choose(left, near, far)
+    rest = (x - c) * ((1 - c) + (1 - x)) / choose(left, 1.0, choose(c < 1, 1 - c, 1.0))
+    return choose(left, near, c + rest)
 
 
 def _triangle_sf(x: Any, c: Any) -> Any:
     left = x < c
-    near = 1 - lax.square(x) / choose(left, c, 1.0)
+    near = (1 - c) + (c - x) * (c + x) / choose(left, c, 1.0)
     return choose(left, near, lax.square(1 - x) / choose(left, 1.0, choose(c < 1, 1 - c, 1.0)))
 
 
@@ -166,6 +166,12 @@ def _log_ratio(a: Any, b: Any) -> Any:
     return lax.log(b) - lax.log(a)
 
 
+def _log_quotient(a: Any, b: Any) -> Any:
+    """``log(b / a)`` for ``b >= a``, accurate if they are close."""
+    close = b < 2 * a
+    return choose(close, lax.log1p(choose(close, (b - a) / a, 0.0)), lax.log(b / a))
+
+
 def _log_uniform_variance(a: Any, b: Any) -> Any:
     mean = (b - a) / _log_ratio(a, b)
     return 0.5 * (b + a) * mean - mean * mean
@@ -178,8 +184,8 @@ loguniform: Final = functions(
         shapes={"a": POSITIVE, "b": POSITIVE},
         support=lambda a, b: (a, b),
         logpdf=lambda x, a, b: -lax.log(x) - lax.log(_log_ratio(a, b)),
-        cdf=lambda x, a, b: lax.log(x / a) / _log_ratio(a, b),
-        sf=lambda x, a, b: lax.log(b / x) / _log_ratio(a, b),
+        cdf=lambda x, a, b: _log_quotient(a, x) / _log_ratio(a, b),
+        sf=lambda x, a, b: _log_quotient(x, b) / _log_ratio(a, b),
         ppf=lambda q, a, b: a * lax.exp(q * _log_ratio(a, b)),
         isf=lambda q, a, b: b * lax.exp(-q * _log_ratio(a, b)),
         valid=lambda a, b: (a < b) & (b < math.inf),

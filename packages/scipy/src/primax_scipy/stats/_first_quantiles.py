@@ -6,7 +6,6 @@ and the parameters.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from primax_core import lax
@@ -43,17 +42,25 @@ def of_gamma(p: Any, lower: Any, a: Any) -> Any:
 def of_beta(p: Any, lower: Any, a: Any, b: Any) -> Any:
     """Logarithm of the odds of the quantile of a beta distribution.
 
-    Abramowitz and Stegun 26.5.22, or where a parameter is at most 1 the leading powers at both
-    ends.
+    The complement of the share with the smaller parameter is the exponential of a gamma variable
+    (Wise, "The incomplete beta function as a contour integral and a quickly converging series for
+    its inverse", Biometrika 37, 1950). If both parameters are less than 1, the leading powers at
+    both ends.
     """
-    large = (a > 1) & (b > 1)
-    c, d = (1 / (2 * choose(large, v, 2.0) - 1) for v in (a, b))
-    y = -_score(p, lower)
-    curve = (y * y - 3) / 6
-    mean = 2 / (c + d)
-    root = lax.sqrt(lax.max(mean + curve, lax.full_like(mean, 0.0)))
-    w = y * root / mean - (d - c) * (curve + 5 / 6 - 2 / (3 * mean))
-    normal = lax.log(a / b) - 2 * w
+    swapped = a > b
+    few, many = choose(swapped, b, a), choose(swapped, a, b)
+    large = many > 1
+    few_lower = lower != swapped
+    gamma = lax.exp(of_gamma(p, few_lower, few))
+    odds = lax.log(lax.expm1(gamma / (choose(large, many, 1.0) + 0.5 * (few - 1))))
+    # Far from 0 the expression above would overflow or be infinite.
+    powers = _by_powers(p, few_lower, few, many)
+    out = choose(large & (lax.abs(odds) < 80), odds, powers)
+    return choose(swapped, -out, out)
+
+
+def _by_powers(p: Any, lower: Any, a: Any, b: Any) -> Any:
+    """Logarithm of the odds by the leading powers at both ends."""
     total = a + b
     log_left, log_right = a * lax.log(a / total), b * lax.log(b / total)
     left, right = lax.exp(log_left) / a, lax.exp(log_right) / b
@@ -65,24 +72,9 @@ def of_beta(p: Any, lower: Any, a: Any, b: Any) -> Any:
     from_left = log_lower < lax.log(left) - whole
     log = _below_zero(choose(from_left, at_left, at_right))
     odds = log - lax.log(-lax.expm1(log))
-    return choose(large, normal, choose(from_left, odds, -odds))
+    return choose(from_left, odds, -odds)
 
 
 def _below_zero(log: Any) -> Any:
     """The logarithm of a share, less than 0."""
     return lax.min(log, lax.full_like(log, -0.01))
-
-
-def of_f(p: Any, lower: Any, dfn: Any, dfd: Any) -> Any:
-    """Logarithm of the quantile of an F distribution."""
-    return of_beta(p, lower, 0.5 * dfn, 0.5 * dfd) + lax.log(dfd / dfn)
-
-
-def of_chi2(p: Any, lower: Any, df: Any) -> Any:
-    """Logarithm of the quantile of a chi-squared distribution."""
-    return of_gamma(p, lower, 0.5 * df) + math.log(2)
-
-
-def of_inverse_gamma(p: Any, lower: Any, a: Any) -> Any:
-    """Logarithm of the quantile of an inverse gamma distribution."""
-    return -of_gamma(p, ~lower, a)

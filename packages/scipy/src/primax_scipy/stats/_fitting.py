@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from inspect import Parameter, Signature
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -296,7 +296,7 @@ def _maximized(
     return params(result.x), settled
 
 
-def fit(dist: Any, data: ArrayLike, **fixed: Any) -> FitResult:
+def fit(dist: ModuleType, data: ArrayLike, **fixed: Any) -> FitResult:
     """Estimate the parameters of a distribution by maximum likelihood.
 
     Normal, Laplace, uniform, exponential, Rayleigh, half-normal, log-normal, Pareto, Poisson,

@@ -13,13 +13,14 @@ from primax_core.extend import typeof
 
 from .._elementary import choose, is_double
 from ..special._operands import in_blocks
+from ._series_inversion import Curve, inverse
 
 Kernel = Callable[..., Any]
 
 
 def quantile(
     cdf: Kernel, sf: Kernel, logpdf: Kernel, support: Kernel, symmetric: bool, upper: bool,
-    guess: Kernel | None = None,
+    guess: Kernel | None = None, curve: Callable[..., Curve] | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of probabilities in (0, 1) and parameters: the quantile in standard form.
 
@@ -34,14 +35,17 @@ def quantile(
       symmetric: True if the upper tail mirrors the lower one.
       upper: True for the inverse of the survival function.
       guess: a first value on the real line, as in `_first_quantiles`; 0 by default.
+      curve: the distribution on the real line, for the faster method of `_series_inversion`.
     """
 
     @in_blocks
-    def solution(q: Any, *shapes: Any) -> Any:
+    def by_newton(q: Any, *shapes: Any) -> Any:
         lower = (q <= 0.5) != upper
         p = choose(q <= 0.5, q, 1 - q)
         first = lax.full_like(q, 0) if guess is None else guess(p, lower, *shapes)
         return _solve(cdf, sf, logpdf, support(*shapes), symmetric, lower, p, first, shapes)
+
+    solution = by_newton if curve is None or guess is None else inverse(curve, guess, upper)
 
     @custom_jvp
     def solve(q: Any, *shapes: Any) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 from primax_core import custom_jvp, lax
 
 from .._elementary import LOG_ROOT_TAU, chebyshev, choose, is_double
-from ..special import betaln, kl_div, xlog1py, xlogy
 
 _STIRLING_ERROR: Final = 10, (
     0.0824391166213758, -0.0011586014333953318, -0.00024206338649436504, 2.3096481805266552e-05,
@@ -60,6 +59,30 @@ def stirling_error(x: Any, small: bool = True) -> Any:
     return step + stirling_error(choose(low, at + 1, x), small=False)
 
 
+@custom_jvp
+def deviance(p: Any, q: Any) -> Any:
+    """``p log(p / q) - p + q`` for ``p > 0`` and ``q >= 0``; `kl_div` without its other cases."""
+    gap = (q - p) / p
+    near = lax.abs(gap) < 0.5
+    u = choose(near, gap, 0.0)
+    # u - log1p(u), where the logarithm is 2 artanh(r), and u - 2 r is u r
+    r = u / (2 + u)
+    square = r * r
+    series: Any = 0.0
+    for k in reversed(range(17 if is_double(p) else 9)):
+        series = series * square + 2 / (2 * k + 3)
+    return choose(near, p * (r * (u - square * series)), p * lax.log(p / q) - p + q)
+
+
+@deviance.defjvp
+def _deviance_jvp(primals, tangents):
+    (p, q), (tp, tq) = primals, tangents
+    gap = (p - q) / q
+    near = lax.abs(gap) < 0.5
+    log = choose(near, lax.log1p(choose(near, gap, 0.0)), lax.log(p / q))
+    return deviance(p, q), log * tp - gap * tq
+
+
 def log_poisson(k: Any, mu: Any, small: bool = True) -> Any:
     """``k log(mu) - mu - lgamma(k + 1)`` for ``k >= 0`` and ``mu >= 0``, by Loader's saddle point.
 
@@ -68,7 +91,7 @@ def log_poisson(k: Any, mu: Any, small: bool = True) -> Any:
     """
     some = k > 0
     n = choose(some, k, 1.0)
-    value = -stirling_error(n, small) - kl_div(n, mu) - 0.5 * lax.log(n) - LOG_ROOT_TAU
+    value = -stirling_error(n, small) - deviance(n, mu) - 0.5 * lax.log(n) - LOG_ROOT_TAU
     return choose(some, value, -mu)
 
 
@@ -85,7 +108,7 @@ def log_binomial(k: Any, n: Any, p: Any, q: Any, small: bool = True) -> Any:
     value = (
         stirling_error(big, small)
         - stirling_error(one, small) - stirling_error(two, small)
-        - kl_div(one, big * p) - kl_div(two, big * q)
+        - deviance(one, big * p) - deviance(two, big * q)
         - 0.5 * lax.log(one * (two / big)) - LOG_ROOT_TAU
     )  # fmt: skip
     return choose(
@@ -100,33 +123,37 @@ def _log1p_minus(p: Any, q: Any) -> Any:
 
 
 def log_gamma_density(x: Any, a: Any) -> Any:
-    """``(a - 1) log(x) - x - lgamma(a)``; for large ``a`` by the deviance, without cancellation."""
-    large = a > 10
-    positive = choose(x > 0, x, 1.0)
-    some = large & (x > 0)
-    far = log_poisson(choose(some, a, 1.0), choose(some, x, 1.0), False) + lax.log(a / positive)
-    at = choose(some, 1.0, a)
-    near = xlogy(at - 1, x) - x - lax.lgamma(at)
-    return choose(some, far, choose(large, -math.inf, near))
+    """``(a - 1) log(x) - x - lgamma(a)``, by the deviance and Stirling's formula."""
+    inner = x > 0
+    at = choose(inner, x, 1.0)
+    value = lax.log(a / at) - deviance(a, at) - stirling_error(a) - 0.5 * lax.log(a) - LOG_ROOT_TAU
+    # For a = 1 the derivative at 0 is that of -x.
+    limit = choose(a < 1, math.inf, choose(a == 1, -x, -math.inf))
+    return choose(inner, value, limit)
 
 
 def log_gamma_power(x: Any, a: Any) -> Any:
     """``a log(x) - x - lgamma(a)`` for positive numbers, as :func:`log_gamma_density`."""
-    large = a > 10
-    big, small = choose(large, a, 11.0), choose(large, 1.0, a)
-    far = log_poisson(big, choose(large, x, 11.0), False) + lax.log(big)
-    return choose(large, far, small * lax.log(x) - x - lax.lgamma(small))
+    return 0.5 * lax.log(a) - deviance(a, x) - stirling_error(a) - LOG_ROOT_TAU
 
 
 def log_beta_density(x: Any, a: Any, b: Any) -> Any:
-    """``(a - 1) log(x) + (b - 1) log(1 - x) - betaln(a, b)``; for large parameters by that of a
-    binomial probability, without cancellation."""
+    """``(a - 1) log(x) + (b - 1) log(1 - x) - betaln(a, b)``, by deviances and Stirling's formula,
+    as a binomial probability."""
     inner = (x > 0) & (x < 1)
-    large = (a > 5) & (b > 5) & inner
-    at, bt, xt = choose(large, a, 6.0), choose(large, b, 6.0), choose(large, x, 0.5)
-    far = log_binomial(at - 1, at + bt - 2, xt, 1 - xt, False) + lax.log(at + bt - 1)
-    near = xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
-    return choose(large, far, near)
+    at = choose(inner, x, 0.5)
+    rest, total = 1 - at, a + b
+    errors = stirling_error(total) - stirling_error(a) - stirling_error(b)
+    value = (
+        errors - deviance(a, total * at) - deviance(b, total * rest)
+        + 0.5 * lax.log(a / total * b) - lax.log(at * rest) - LOG_ROOT_TAU
+    )  # fmt: skip
+    left = x <= 0
+    power, other = choose(left, a, b), choose(left, b, a)
+    distance = choose(left, x, 1 - x)
+    flat = lax.log(other) - (other - 1) * distance
+    limit = choose(power < 1, math.inf, choose(power == 1, flat, -math.inf))
+    return choose(inner, value, limit)
 
 
 def largest_finite(x: Any) -> float:

@@ -305,7 +305,9 @@ def hmean(a: ArrayLike, axis: int | None = 0, weights: ArrayLike | None = None) 
     return pnp.where(pnp.any(x < 0, place), pnp.full_like(value, np.nan), value)
 
 
-def entropy(pk: Any, qk: Any = None, base: float | None = None, axis: int = 0) -> Array:
+def entropy(
+    pk: ArrayLike, qk: ArrayLike | None = None, base: float | None = None, axis: int = 0
+) -> Array:
     """Entropy of probabilities, or their relative entropy with respect to others.
 
     Args:
@@ -349,7 +351,7 @@ def _directions(
 
 
 def circmean(
-    samples: Any, high: float = 2 * math.pi, low: float = 0, axis: int | None = None
+    samples: ArrayLike, high: float = 2 * math.pi, low: float = 0, axis: int | None = None
 ) -> Array:
     """Mean of angles: the direction of the sum of their unit vectors, in ``[low, high)``.
 
@@ -376,7 +378,7 @@ def _resultant(name: str, samples: Any, high: float, low: float, axis: int | Non
 
 
 def circvar(
-    samples: Any, high: float = 2 * math.pi, low: float = 0, axis: int | None = None
+    samples: ArrayLike, high: float = 2 * math.pi, low: float = 0, axis: int | None = None
 ) -> Array:
     """Variance of angles: 1 less the length of the mean of their unit vectors.
 
@@ -391,7 +393,7 @@ def circvar(
 
 
 def circstd(
-    samples: Any,
+    samples: ArrayLike,
     high: float = 2 * math.pi,
     low: float = 0,
     axis: int | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled
 
 from .._functions import floats
@@ -40,7 +41,7 @@ def _in_one_dtype(*xs: Any) -> list[Any]:
     return [lax.convert_element_type(x, dtype) for x in xs]
 
 
-def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """Log-density.
 
     Args:
@@ -88,7 +89,7 @@ def _pdf(x, mean, cov):
     return lax.exp(logpdf(x, mean, cov))
 
 
-def pdf(x: Any, mean: Any, cov: Any) -> Array:
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Density; arguments are those of :func:`logpdf`."""
     check_arrays("multivariate_normal.pdf", x, mean, cov)
     out: Array = _pdf(x, mean, cov)

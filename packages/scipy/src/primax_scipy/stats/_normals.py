@@ -10,8 +10,10 @@ import numpy as np
 from primax_core import lax
 from primax_numpy import random
 
-from .._elementary import LOG_ROOT_TAU, ROOT_2, ROOT_HALF, choose
+from .. import _double_words as double_words
+from .._elementary import LOG_ROOT_TAU, ROOT_2, ROOT_HALF, chebyshev, choose, is_double
 from ..special import erf, erfcx, erfinv, expn, log_ndtr, ndtr, ndtri
+from ..special._operands import differentiable
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE, REAL
 from ._logarithms import log_complement
@@ -40,6 +42,38 @@ norm: Final = functions(
 )
 
 
+def _log_lognormal_density(x: Any, s: Any) -> Any:
+    return _log_normal_density(lax.log(x) / s) - lax.log(s) - lax.log(x)
+
+
+def _lognormal_density(x: Any, s: Any, _: Any) -> Any:
+    return lax.exp(_log_lognormal_density(x, s))
+
+
+def _by_deviation(x: Any, s: Any, _: Any) -> Any:
+    z = lax.log(x) / s
+    return -(z / s) * lax.exp(_log_normal_density(z))
+
+
+@differentiable(_lognormal_density, _by_deviation)
+def _lognormal_cdf(x: Any, s: Any) -> Any:
+    return _normal_tail(x, s, 1)
+
+
+@differentiable(
+    lambda x, s, _: -_lognormal_density(x, s, _), lambda x, s, _: -_by_deviation(x, s, _)
+)
+def _lognormal_sf(x: Any, s: Any) -> Any:
+    return _normal_tail(x, s, -1)
+
+
+def _normal_tail(x: Any, s: Any, sign: int) -> Any:
+    """``ndtr(sign * log(x) / s)``, and the change by the rounding error of its argument."""
+    z, error = double_words.quotient(double_words.log(x), s)
+    change = choose(lax.abs(z) < 40, error * lax.exp(_log_normal_density(z)), 0.0)
+    return ndtr(sign * z) + sign * change
+
+
 lognorm: Final = functions(
     Continuous(
         name="lognorm",
@@ -47,9 +81,9 @@ lognorm: Final = functions(
         shapes={"s": POSITIVE},
         support=(0.0, math.inf),
         closed=False,
-        logpdf=lambda x, s: _log_normal_density(lax.log(x) / s) - lax.log(s) - lax.log(x),
-        cdf=lambda x, s: ndtr(lax.log(x) / s),
-        sf=lambda x, s: ndtr(-lax.log(x) / s),
+        logpdf=_log_lognormal_density,
+        cdf=_lognormal_cdf,
+        sf=_lognormal_sf,
         logcdf=lambda x, s: log_ndtr(lax.log(x) / s),
         logsf=lambda x, s: log_ndtr(-lax.log(x) / s),
         ppf=lambda q, s: lax.exp(s * ndtri(q)),
@@ -122,27 +156,108 @@ def _log_inverse_gaussian_sf(x: Any, mu: Any) -> Any:
     return choose(left, lax.log1p(-choose(left, below, 0.5)), log)
 
 
+def _bell(x: Any, mu: Any) -> Any:
+    """``exp(-(x / mu - 1)² / (2 x))``, with the exponent as a pair."""
+    u, error = double_words.quotient(double_words.total(x, -mu), mu)
+    near = lax.abs(u) < 1e15
+    far = -0.5 * (choose(near, 1.0, u) * (choose(near, 1.0, u) / x))  # whose error has no effect
+    u, error = choose(near, u, 1.0), choose(near, error, 0.0)
+    head, rest = double_words.product(u, u)
+    square = double_words.ordered_total(head, rest + 2 * u * error)
+    exponent, error = double_words.quotient(square, -2 * x)
+    exponent = choose(near, exponent, far)
+    return double_words.exp((exponent, choose(near & (exponent > -1e3), error, 0.0)))
+
+
+def _by_argument(x: Any, mu: Any, _: Any) -> Any:
+    return lax.exp(_log_inverse_gaussian_density(x, mu))
+
+
+def _by_mean(x: Any, mu: Any, _: Any) -> Any:
+    """Derivative of the lower tail, ``-2 / mu² exp(2 / mu) ndtr(-second)``."""
+    second = _inverse_gaussian_ends(x, mu)[1]
+    return -lax.exp(-lax.square(_inverse_gaussian_ends(x, mu)[0])) * erfcx(second) / mu / mu
+
+
+@differentiable(_by_argument, _by_mean)
+def _inverse_gaussian_cdf(x: Any, mu: Any) -> Any:
+    return _inverse_gaussian_tail(x, mu, True)
+
+
+@differentiable(lambda x, mu, _: -_by_argument(x, mu, _), lambda x, mu, _: -_by_mean(x, mu, _))
+def _inverse_gaussian_sf(x: Any, mu: Any) -> Any:
+    return _inverse_gaussian_tail(x, mu, False)
+
+
+def _inverse_gaussian_tail(x: Any, mu: Any, lower: bool) -> Any:
+    """The tail on the side of the mean where ``x`` is, or its complement."""
+    first, second = _inverse_gaussian_ends(x, mu)
+    left = first < 0
+    below = erfcx(-choose(left, first, 0.0)) + erfcx(second)
+    above = _difference_of_tails(choose(left, 0.0, first), second, x)
+    tail = 0.5 * _bell(x, mu) * choose(left, below, above)
+    return choose(left == lower, tail, 1 - tail)
+
+
+_SLOPE: Final = 18, (
+    0.9796985100422032, -0.18790764353210776, 0.006348825822369637, 0.021123812622714695,
+    -0.014421338873070072, 0.006582830245585335, -0.002437514876969108, 0.0007663186186523413,
+    -0.00020296690642876468, 4.1671610600719944e-05, -3.980313464512028e-06,
+    -1.8911503021751676e-06, 1.5447299825356477e-06, -7.407052178418517e-07, 2.9277961090103e-07,
+    -1.036160767656113e-07, 3.397471979908103e-08, -1.0508015288955159e-08,
+    3.0990709385165316e-09, -8.778426173380868e-10, 2.4004860427527527e-10,
+    -6.361223393275254e-11, 1.6384462170332653e-11, -4.111576645438699e-12,
+    1.0072075280136166e-12, -2.412548274368921e-13, 5.658305306670075e-14,
+    -1.3009915993649628e-14, 2.935614305906926e-15, -6.50676442183777e-16, 1.4178617856491428e-16,
+    -3.039693434660448e-17,
+)  # fmt: skip
+"""``(1 + t)²`` times the negative derivative of ``erfcx`` for ``t`` from 0 to 4: the number of
+Chebyshev coefficients for single precision, and the coefficients, from mpmath's values."""
+
+
 def _difference_of_tails(first: Any, second: Any, x: Any) -> Any:
-    """``erfcx(first) - erfcx(second)``, by the asymptotic series for large arguments, in which the
-    difference of the arguments is a factor."""
-    far = first > 10
-    w1, w2 = 1 / choose(far, first, 10.0), 1 / choose(far, second, 11.0)
-    coefficients = [1.0]
-    for k in range(1, 10):
-        coefficients.append(coefficients[-1] * -(2 * k - 1) / 2)
-    # The quotients (w1^n - w2^n) / (w1 - w2) by their recurrence, for odd n
-    quotient: Any = lax.full_like(w1, 1)
-    total = coefficients[0] * quotient
-    power = w2
-    for c in coefficients[1:]:
-        for _ in range(2):
-            quotient = quotient * w1 + power
-            power = power * w2
-        total = total + c * quotient
-    # second - first is the root of 2 / x.
-    series = total * (ROOT_2 / lax.sqrt(x)) * w1 * w2 / math.sqrt(math.pi)
-    direct = erfcx(choose(far, 1.0, first)) - erfcx(choose(far, 2.0, second))
-    return choose(far, series, choose(direct > 0, direct, float(np.finfo(np.float32).tiny)))
+    """``erfcx(first) - erfcx(second)``, for close arguments by the Taylor series at their mean."""
+    h = ROOT_HALF / lax.sqrt(x)  # half of the difference of the arguments
+    middle = 0.5 * (first + second)
+    close = h < 0.1 * lax.max(middle, lax.full_like(middle, 1.0))
+    center, h = choose(close, middle, 1.0), choose(close, h, 0.05)
+    low = center < 4
+    series = choose(
+        low, _odd_terms_by_recurrence(choose(low, center, 0.5), h),
+        _odd_terms_by_fraction(choose(low, 4.0, center), h),
+    )  # fmt: skip
+    direct = erfcx(choose(close, 1.0, first)) - erfcx(choose(close, 2.0, second))
+    smallest = float(np.finfo(np.float32).tiny)
+    return choose(close, series, lax.max(direct, lax.full_like(direct, smallest)))
+
+
+def _odd_terms_by_recurrence(center: Any, h: Any) -> Any:
+    """``-2`` times the odd terms of the Taylor series of ``erfcx``: for centers from 0 to 4, by
+    the recurrence of its derivatives, DLMF 7.10.3."""
+    last = erfcx(center)
+    slope = chebyshev(0.5 * center - 1, _SLOPE) / lax.square(1 + center)
+    coefficient, power, total = -slope, h, -slope * h
+    for n in range(1, 11 if is_double(h) else 5):
+        last, coefficient = coefficient, (2 / (n + 1)) * (last + center * coefficient)
+        power = power * h
+        total = total + coefficient * power if n % 2 == 0 else total
+    return -2 * total
+
+
+def _odd_terms_by_fraction(center: Any, h: Any) -> Any:
+    """The same for centers from 4 on. Quotients of repeated integrals of ``erfc`` are the tails
+    of a continued fraction, DLMF 7.18.7."""
+    count = 24 if is_double(h) else 8
+    ratio = 1 / (center + lax.sqrt(center * center + 2 * count))
+    factors = []
+    for n in reversed(range(1, count)):
+        ratio = 0.5 / (center + (n + 1) * ratio)
+        factors.append(2 * h * ratio)
+    factors.reverse()
+    total: Any = lax.full_like(h, 1)
+    for n in reversed(range(1, count - 2, 2)):
+        total = 1 + factors[n] * factors[n + 1] * total
+    return 2 * erfcx(center) * factors[0] * total
 
 
 def _scaled_integral(y: Any) -> Any:
@@ -164,6 +279,8 @@ invgauss: Final = functions(
         support=(0.0, math.inf),
         closed=False,
         logpdf=_log_inverse_gaussian_density,
+        cdf=_inverse_gaussian_cdf,
+        sf=_inverse_gaussian_sf,
         logcdf=_log_inverse_gaussian_cdf,
         logsf=_log_inverse_gaussian_sf,
         mean=lambda mu: mu,

@@ -9,6 +9,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled
 
 from .._elementary import choose
@@ -42,7 +43,7 @@ def _dirichlet(x, alpha):
     return choose(positive, choose(pnp.all(x == x, 0), value, np.nan), np.nan)
 
 
-def dirichlet_logpdf(x: Any, alpha: Any) -> Array:
+def dirichlet_logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Log-density; ``-inf`` unless the elements are not negative and have sum 1.
 
     Args:
@@ -76,7 +77,7 @@ def _dirichlet_density(x, alpha):
     return lax.exp(dirichlet_logpdf(x, alpha))
 
 
-def dirichlet_pdf(x: Any, alpha: Any) -> Array:
+def dirichlet_pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Density; arguments are those of :func:`dirichlet_logpdf`."""
     check_arrays("dirichlet.pdf", x, alpha)
     out: Array = _dirichlet_density(x, alpha)
@@ -100,7 +101,7 @@ def _multinomial(x, n, p):
     return choose(possible & same, value, -np.inf)
 
 
-def multinomial_logpmf(x: Any, n: Any, p: Any) -> Array:
+def multinomial_logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Log-probability of counts; ``-inf`` unless their sum is ``n``.
 
     Args:
@@ -127,7 +128,7 @@ def _multinomial_probability(x, n, p):
     return lax.exp(multinomial_logpmf(x, n, p))
 
 
-def multinomial_pmf(x: Any, n: Any, p: Any) -> Array:
+def multinomial_pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Probability of counts; arguments are those of :func:`multinomial_logpmf`."""
     check_arrays("multinomial.pmf", x, n, p)
     out: Array = _multinomial_probability(x, n, p)

@@ -221,12 +221,13 @@ def _concrete_length(length: Any) -> int:
 def _checked_unroll(unroll: Any, length: int) -> int:
     # A symbolic number of steps cannot be unrolled.
     whole = max(length, 1) if is_static((length,)) else 1
-    if isinstance(unroll, bool):
-        return whole if unroll else 1
-    unroll = operator.index(unroll)
+    unroll = (whole if unroll else 1) if isinstance(unroll, bool) else operator.index(unroll)
     if unroll < 0:
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
-    return unroll or whole
+    unroll = unroll or whole
+    if min(unroll, whole) > 100_000:
+        raise ValueError(f"`unroll` makes {unroll:,} copies of the body; at most 100,000 are made.")
+    return unroll
 
 
 def _python_scan(f, init, leaves, tree, n: int, reverse: bool):

@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import closure_convert, lax, tree, vmap
 from primax_core.extend import is_operand, typeof
+from primax_core.typing import ArrayLike, PyTree
 from primax_numpy.declaring import as_inexact, is_complex
 
 from ...integrate._adjoint import flattened, with_adjoint
@@ -18,8 +19,8 @@ from ...integrate._steps import Problem, at_times
 
 
 def odeint(
-    func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.4e-8, atol: Any = 1.4e-8,
-    mxstep: Any = np.inf, hmax: Any = np.inf,
+    func: Callable[..., Any], y0: PyTree, t: ArrayLike, *args: Any, rtol: ArrayLike = 1.4e-8,
+    atol: ArrayLike = 1.4e-8, mxstep: ArrayLike = np.inf, hmax: ArrayLike = np.inf,
 ) -> Any:  # fmt: skip
     """Solution of ``dy/dt = func(y, t, *args)`` at given times, by the method of Dormand and
     Prince with adaptive steps.

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import primax_numpy as pnp
-from primax_core import Array
+from primax_core import Array, lax
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShardingLike
 
 from ._bcoo import BCOO
 from ._bcsr import BCSR, bcsr_extract_p
@@ -26,12 +27,12 @@ def _require_bcsr(name: str, *args: Any) -> None:
 
 
 def bcsr_fromdense(
-    mat: Any,
+    mat: ArrayLike,
     *,
     nse: int | None = None,
     n_batch: int = 0,
     n_dense: int = 0,
-    index_dtype: Any = np.int32,
+    index_dtype: DTypeLike = np.int32,
 ) -> BCSR:
     """The nonzero elements of an array: see :meth:`BCSR.fromdense`."""
     return BCSR.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
@@ -49,7 +50,7 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     return mat.sum_duplicates(nse=nse, remove_zeros=False)
 
 
-def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """The elements of a dense array at the indices of a :class:`BCSR`.
 
     Args:
@@ -78,7 +79,7 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
 
 
 def bcsr_broadcast_in_dim(
-    mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
+    mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCSR:
     """The array broadcast to a shape, with axis ``i`` mapped to axis ``broadcast_dimensions[i]``.
 
@@ -108,13 +109,13 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 
 
 def bcsr_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike | BCSR,
+    rhs: ArrayLike | BCSR,
     *,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    dimension_numbers: lax.DotDimensionNumbers,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Any:
     """General dot product of compressed rows and a dense array, or of two sparse arrays.
 

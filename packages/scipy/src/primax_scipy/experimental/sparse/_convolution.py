@@ -10,6 +10,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import ShapeDtypeStruct, eval_shape, lax
 from primax_core.extend import typeof
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy.declaring import compiled
 
 from ._bcoo import BCOO
@@ -30,19 +31,19 @@ class _Window(NamedTuple):
 
 
 def bcoo_conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike | BCOO,
+    rhs: ArrayLike | BCOO,
     *,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: lax.ConvGeneralDilatedDimensionNumbers = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    precision: None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: None = None,
 ) -> BCOO:
     """Convolution of two arrays, at least one of which is sparse.
 

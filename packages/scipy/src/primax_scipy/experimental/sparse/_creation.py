@@ -12,6 +12,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import Array, dtypes, vmap
 from primax_core.extend import typeof
+from primax_core.typing import ArrayLike, DTypeLike
 from primax_numpy import random
 
 from . import _coordinates as kernels
@@ -23,12 +24,12 @@ from ._structure import require_bcoo, without_duplicates
 
 
 def bcoo_fromdense(
-    mat: Any,
+    mat: ArrayLike,
     *,
     nse: int | None = None,
     n_batch: int = 0,
     n_dense: int = 0,
-    index_dtype: Any = np.int32,
+    index_dtype: DTypeLike = np.int32,
 ) -> BCOO:
     """The nonzero elements of an array: see :meth:`BCOO.fromdense`."""
     return BCOO.fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
@@ -75,7 +76,7 @@ def bcoo_extract_p(indices: Any, arr: Any, *, assume_unique: bool = True) -> Any
     return kernels.masked(data, firsts)
 
 
-def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
+def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of a dense array at the indices of a sparse one.
 
     Args:
@@ -132,8 +133,8 @@ def _layout(shape: tuple[int, ...], n_batch: int, n_dense: int) -> tuple[Any, An
 
 def empty(
     shape: Sequence[int],
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     *,
     n_batch: int = 0,
@@ -167,8 +168,8 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     *,
     n_batch: int = 0,
@@ -217,11 +218,11 @@ def eye(
 
 
 def random_bcoo(
-    key: Any,
+    key: ArrayLike,
     shape: Sequence[int],
     *,
-    dtype: Any = np.float64,
-    indices_dtype: Any = None,
+    dtype: DTypeLike = np.float64,
+    indices_dtype: DTypeLike | None = None,
     nse: float = 0.2,
     n_batch: int = 0,
     n_dense: int = 0,

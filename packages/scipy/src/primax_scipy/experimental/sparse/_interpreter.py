@@ -24,6 +24,7 @@ from primax_core.extend import (
     interpret,
     typeof,
 )
+from primax_core.typing import ArrayLike
 
 from ._base import JAXSparse
 
@@ -145,7 +146,7 @@ def _sparse_todense(x: Any) -> Any:
     return x.todense()
 
 
-def todense(arr: Any) -> Any:
+def todense(arr: ArrayLike | JAXSparse) -> Any:
     """The dense array of a sparse array; dense arrays are returned unchanged.
 
     Within functions transformed by :func:`sparsify`, it converts arguments that may be sparse.

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import primax_numpy as pnp
 from primax_core import Array
 from primax_core.extend import is_operand, typeof
+from primax_core.typing import ArrayLike
 
 from ...sparse.linalg._lobpcg import block_iteration
+from ._base import JAXSparse
 
 
-def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Array, Array, Array]:
+def lobpcg_standard(
+    A: ArrayLike | JAXSparse | Callable[[Any], Any],
+    X: ArrayLike,
+    m: int = 100,
+    tol: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]:
     """The largest eigenvalues of a Hermitian matrix, and their eigenvectors.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import Array
+from primax_core.typing import ArrayLike, DTypeLike
 
 from ._matrices import COO, CSR, SparseMatrix
 
@@ -17,12 +18,16 @@ def _require(name: str, cls: type[SparseMatrix], mat: Any) -> None:
         raise TypeError(f"{name} expects a {cls.__name__} matrix, got {type(mat)}")
 
 
-def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+def coo_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+) -> COO:
     """The nonzero elements of a matrix: see :meth:`COO.fromdense`."""
     return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
-def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+def csr_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+) -> CSR:
     """The nonzero elements of a matrix: see :meth:`CSR.fromdense`."""
     return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
@@ -57,7 +62,7 @@ def _product(name: str, mat: SparseMatrix, other: Any, ndim: int, transpose: boo
     return mat._product(other, bool(transpose))
 
 
-def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
+def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a matrix and a vector.
 
     Args:
@@ -78,19 +83,19 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
     return _product("coo_matvec", mat, v, 1, transpose)
 
 
-def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a matrix and a dense matrix ``B``: see :func:`coo_matvec`."""
     _require("coo_matmat", COO, mat)
     return _product("coo_matmat", mat, B, 2, transpose)
 
 
-def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a :class:`CSR` matrix and a vector: see :func:`coo_matvec`."""
     _require("csr_matvec", CSR, mat)
     return _product("csr_matvec", mat, v, 1, transpose)
 
 
-def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a :class:`CSR` matrix and a dense matrix ``B``: see :func:`coo_matvec`."""
     _require("csr_matmat", CSR, mat)
     return _product("csr_matmat", mat, B, 2, transpose)

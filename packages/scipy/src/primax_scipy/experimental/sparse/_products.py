@@ -13,6 +13,7 @@ import primax_numpy as pnp
 from primax_core import Array, lax, vmap
 from primax_core.extend import typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.typing import ArrayLike, DTypeLike, ShardingLike
 from primax_numpy.declaring import compiled
 
 from . import _coordinates as kernels
@@ -27,7 +28,7 @@ Dimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Seq
 # Elementwise
 
 
-def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """The data of a sparse array multiplied elementwise by a dense array.
 
     Args:
@@ -165,13 +166,13 @@ def require_matching(lhs: Any, rhs: Any, dimension_numbers: Dimensions) -> None:
 
 
 def bcoo_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike | BCOO,
+    rhs: ArrayLike | BCOO,
     *,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    dimension_numbers: lax.DotDimensionNumbers,
+    precision: lax.PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Any:
     """General dot product of a sparse array and a dense array, or of two sparse arrays.
 
@@ -439,7 +440,9 @@ def _dot_sparse(
     return mapped(of_rows, n2)(data, indices, data2, indices2)
 
 
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:
+def bcoo_dot_general_sampled(
+    A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: lax.DotDimensionNumbers
+) -> Array:
     """Elements of the product of two dense arrays, only at given indices.
 
     Args:

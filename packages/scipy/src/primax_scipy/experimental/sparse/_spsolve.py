@@ -25,6 +25,7 @@ from primax_core.extend import (
     transpose,
     typeof,
 )
+from primax_core.typing import ArrayLike
 
 from . import _compressed as kernels
 from ._coordinates import mapped
@@ -144,7 +145,12 @@ def _batch(axis: Axis, args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
 
 
 def spsolve(
-    data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
+    data: ArrayLike,
+    indices: ArrayLike,
+    indptr: ArrayLike,
+    b: ArrayLike,
+    tol: float = 1e-6,
+    reorder: int = 1,
 ) -> Array:
     """Solution ``x`` of ``A @ x = b`` by a sparse LU factorization, for a matrix ``A`` of
     compressed rows.

@@ -13,6 +13,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import axes_of, compiled
 
 from ._bcoo import BCOO
@@ -104,7 +105,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 
 def bcoo_broadcast_in_dim(
-    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCOO:
     """The array broadcast to a shape, with axis ``i`` mapped to axis ``broadcast_dimensions[i]``.
 
@@ -289,7 +290,7 @@ def _padded(data: Any, indices: Any, nse: int, n_batch: int, sparse: tuple[int, 
 
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
-    sharding: Any = None,
+    sharding: None = None,
 ) -> BCOO:  # fmt: skip
     """The array in another shape, with batch, sparse and dense dimensions reshaped separately.
     Dimensions of size 1 between batch and sparse ones become batch dimensions.
@@ -665,14 +666,14 @@ def _rev(data: Any, indices: Any, *, shape: tuple[int, ...], dimensions: tuple[i
 
 def bcoo_gather(
     operand: BCOO,
-    start_indices: Any,
+    start_indices: ArrayLike,
     dimension_numbers: lax.GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: Any = None,
-    fill_value: Any = None,
+    mode: str | lax.GatherScatterMode | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> BCOO:
     """Slices of the array at dynamic indices, like :func:`primax.lax.gather`: one batch element of
     the result for each. Indices out of bounds are clamped.

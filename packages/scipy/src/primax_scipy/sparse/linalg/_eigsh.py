@@ -12,11 +12,12 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import is_operand, typeof
+from primax_core.typing import ArrayLike
 
 from ._eigenpairs import ordered, with_derivatives
 from ._lanczos import hermitian_pairs, start_vector
 from ._lobpcg import vector_product
-from ._operators import LinearOperator, aslinearoperator, square_operator
+from ._operators import LinearOperator, OperatorLike, aslinearoperator, square_operator
 
 _Product = Callable[[Any], Any]
 
@@ -72,9 +73,10 @@ def _shifted_inverse(
 
 
 def eigsh(
-    A: Any, k: int = 6, M: Any = None, sigma: Any = None, which: str = "LM", v0: Any = None,
-    ncv: int | None = None, maxiter: int | None = None, tol: Any = 0,
-    return_eigenvectors: bool = True, Minv: Any = None, OPinv: Any = None,
+    A: OperatorLike, k: int = 6, M: OperatorLike | None = None, sigma: ArrayLike | None = None,
+    which: str = "LM", v0: ArrayLike | None = None, ncv: int | None = None,
+    maxiter: int | None = None, tol: ArrayLike = 0, return_eigenvectors: bool = True,
+    Minv: OperatorLike | None = None, OPinv: OperatorLike | None = None,
 ) -> Any:  # fmt: skip
     """A few eigenvalues of ``A v = w M v``, and their eigenvectors, for Hermitian ``A``.
 
@@ -145,8 +147,9 @@ def eigsh(
 
 
 def svds(
-    A: Any, k: int = 6, ncv: int | None = None, tol: Any = 0, which: str = "LM", v0: Any = None,
-    maxiter: int | None = None, return_singular_vectors: bool | str = True,
+    A: OperatorLike, k: int = 6, ncv: int | None = None, tol: ArrayLike = 0, which: str = "LM",
+    v0: ArrayLike | None = None, maxiter: int | None = None,
+    return_singular_vectors: bool | str = True,
 ) -> Any:  # fmt: skip
     """A few singular values of a matrix, and their singular vectors.
 

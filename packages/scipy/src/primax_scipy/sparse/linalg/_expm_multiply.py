@@ -14,7 +14,7 @@ from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays
 
 from ._exponential_action import exponential_action, in_dtype, operator_norm, plan_for
-from ._operators import LinearOperator, aslinearoperator, frozen, square_operator
+from ._operators import LinearOperator, OperatorLike, aslinearoperator, frozen, square_operator
 
 
 def _operand(op: LinearOperator, B: ArrayLike) -> Any:
@@ -70,13 +70,13 @@ def _trace(A: Any) -> Any:
 
 
 def expm_multiply(
-    A: Any,
+    A: OperatorLike,
     B: ArrayLike,
-    start: Any = None,
-    stop: Any = None,
+    start: ArrayLike | None = None,
+    stop: ArrayLike | None = None,
     num: int | None = None,
     endpoint: bool | None = None,
-    traceA: Any = None,
+    traceA: ArrayLike | None = None,
 ) -> Array:
     """The exponential of a matrix times vectors, ``expm(A) @ B``, without the exponential.
 

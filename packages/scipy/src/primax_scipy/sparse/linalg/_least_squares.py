@@ -10,9 +10,10 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact
 
-from ._operators import LinearOperator, aslinearoperator, frozen
+from ._operators import LinearOperator, OperatorLike, aslinearoperator, frozen
 from ._solvers import cg
 from ._vectors import length
 
@@ -307,8 +308,9 @@ class LSQRResult(NamedTuple):
 
 
 def lsqr(
-    A: Any, b: Any, damp: Any = 0.0, atol: Any = 1e-6, btol: Any = 1e-6, conlim: Any = 1e8,
-    iter_lim: Any = None, calc_var: bool = False, x0: Any = None,
+    A: OperatorLike, b: ArrayLike, damp: ArrayLike = 0.0, atol: ArrayLike = 1e-6,
+    btol: ArrayLike = 1e-6, conlim: ArrayLike = 1e8, iter_lim: ArrayLike | None = None,
+    calc_var: bool = False, x0: ArrayLike | None = None,
 ) -> LSQRResult:  # fmt: skip
     """Least-squares solution of ``A x = b`` by LSQR: ``x`` minimizes ``|b - A x|^2 + damp^2
     |x - x0|^2``; of several minima, it is the one closest to ``x0``.
@@ -369,8 +371,9 @@ class LSMRResult(NamedTuple):
 
 
 def lsmr(
-    A: Any, b: Any, damp: Any = 0.0, atol: Any = 1e-6, btol: Any = 1e-6, conlim: Any = 1e8,
-    maxiter: Any = None, x0: Any = None,
+    A: OperatorLike, b: ArrayLike, damp: ArrayLike = 0.0, atol: ArrayLike = 1e-6,
+    btol: ArrayLike = 1e-6, conlim: ArrayLike = 1e8, maxiter: ArrayLike | None = None,
+    x0: ArrayLike | None = None,
 ) -> LSMRResult:  # fmt: skip
     """Least-squares solution of ``A x = b`` by LSMR, which reduces the gradient in each step.
 

@@ -12,10 +12,11 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import dtypes, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact
 
 from ._eigenpairs import with_derivatives
-from ._operators import LinearOperator, frozen, square_operator
+from ._operators import LinearOperator, OperatorLike, frozen, square_operator
 
 _Product = Callable[[Any], Any]
 _exact = partial(pnp.matmul, precision=lax.Precision.HIGHEST)
@@ -128,8 +129,9 @@ def block_iteration(
 
 
 def lobpcg(
-    A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, tol: Any = None,
-    maxiter: int | None = None, largest: bool = True,
+    A: OperatorLike, X: ArrayLike, B: OperatorLike | None = None, M: OperatorLike | None = None,
+    Y: ArrayLike | None = None, tol: ArrayLike | None = None, maxiter: int | None = None,
+    largest: bool = True,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Extreme eigenvalues of ``A v = w B v``, and their eigenvectors, by LOBPCG.
 

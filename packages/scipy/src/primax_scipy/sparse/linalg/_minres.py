@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import primax_numpy as pnp
 from primax_core import lax, tree
+from primax_core.typing import ArrayLike, PyTree
 from primax_numpy.declaring import is_complex
 
+from ._operators import OperatorLike
 from ._solvers import _Method, _solve
 from ._vectors import Operator, minus, plus, product, square, times
 
@@ -59,8 +62,9 @@ def _minres(limit: Any, maxiter: Any) -> _Method:
 
 
 def minres(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None,
-    M: Any = None,
+    A: OperatorLike | Callable[[Any], Any], b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0, maxiter: ArrayLike | None = None,
+    M: OperatorLike | Callable[[Any], Any] | None = None,
 ) -> tuple[Any, None]:  # fmt: skip
     """Solution ``x`` of ``A @ x = b`` by minimal residuals, for Hermitian, possibly indefinite
     ``A``.

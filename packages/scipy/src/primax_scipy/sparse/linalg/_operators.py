@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 import primax_numpy as pnp
 from primax_core import closure_convert, lax, linear_transpose, vmap
 from primax_core.extend import dtypes, is_operand, typeof
+from primax_core.typing import ArrayLike
 from primax_numpy.declaring import is_complex
 
 _Product = Callable[[Any], Any]
@@ -246,7 +247,29 @@ def _scaled(a: LinearOperator, scale: Any) -> LinearOperator:
     )  # fmt: skip
 
 
-def aslinearoperator(A: Any) -> LinearOperator:
+class SparseLike(Protocol):
+    """A sparse matrix: a :class:`BCOO` or another class with these members."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the elements."""
+
+    def todense(self) -> Any:
+        """The dense array."""
+
+    def __matmul__(self, other: Any, /) -> Any:
+        """The product with an array."""
+
+
+OperatorLike: TypeAlias = ArrayLike | SparseLike | LinearOperator
+"""A matrix, dense or sparse, or an operator."""
+
+
+def aslinearoperator(A: OperatorLike) -> LinearOperator:
     """The :class:`LinearOperator` of a dense or sparse matrix; an operator is returned unchanged.
 
     Raises:

@@ -12,9 +12,10 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax, tree
 from primax_core.extend import dtypes, is_operand, typeof
+from primax_core.typing import ArrayLike, PyTree
 from primax_numpy.declaring import as_inexact, is_complex
 
-from ._operators import is_matrix, square_operator
+from ._operators import OperatorLike, is_matrix, square_operator
 from ._vectors import (
     Operator,
     chosen,
@@ -172,8 +173,9 @@ def _bicgstab(limit: Any, maxiter: Any) -> _Method:
 
 
 def cg(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None,
-    M: Any = None,
+    A: OperatorLike | Callable[[Any], Any], b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0, maxiter: ArrayLike | None = None,
+    M: OperatorLike | Callable[[Any], Any] | None = None,
 ) -> tuple[Any, None]:  # fmt: skip
     """Solution ``x`` of ``A @ x = b`` by conjugate gradients, for Hermitian positive definite
     ``A``.
@@ -203,8 +205,9 @@ def cg(
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None,
-    M: Any = None,
+    A: OperatorLike | Callable[[Any], Any], b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0, maxiter: ArrayLike | None = None,
+    M: OperatorLike | Callable[[Any], Any] | None = None,
 ) -> tuple[Any, None]:  # fmt: skip
     """Solution ``x`` of ``A @ x = b`` by stabilized biconjugate gradients, for any invertible
     ``A``.
@@ -314,8 +317,9 @@ _GMRES_METHODS = ("batched", "incremental")
 
 
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20,
-    maxiter: Any = None, M: Any = None, solve_method: str = "batched",
+    A: OperatorLike | Callable[[Any], Any], b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0, restart: int = 20, maxiter: ArrayLike | None = None,
+    M: OperatorLike | Callable[[Any], Any] | None = None, solve_method: str = "batched",
 ) -> tuple[Any, Any]:  # fmt: skip
     """Solution ``x`` of ``A @ x = b`` by GMRES, for any invertible ``A``.
 
