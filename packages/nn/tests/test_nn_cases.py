@@ -10,7 +10,7 @@ import pytest
 from nn_cases import all_cases
 
 import primax_nn as nn
-from primax_core import Array, jit, tree, vmap
+from primax_core import Array, device_put, jit, tree, tree_util, vmap
 from primax_core.extend import dtypes
 from test_support import (
     Case,
@@ -98,3 +98,35 @@ def test_derivatives(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_settings(case: Case) -> None:
     check_settings(case, nn)
+
+
+class Variable:
+    """A node of a pytree that has the attributes of its array and converts itself."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(vars(self)["value"], name)
+
+
+tree_util.register_pytree_node(
+    Variable, lambda v: ((v.value,), None), lambda _, parts: Variable(*parts)
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "gelu", "silu", "softmax", "log_softmax", "standardize", "logsumexp", "glu",
+             "leaky_relu", "hard_tanh", "log_sigmoid", "softplus"],
+)  # fmt: skip
+def test_objects_that_convert_themselves(name):
+    function = getattr(nn, name)
+    x = device_put(np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4))
+    expected = np.asarray(function(x))
+    for call in (function, jit(function), jit(lambda x: function(Variable(x.value)))):
+        np.testing.assert_allclose(call(Variable(x)), expected, rtol=1e-6)

@@ -230,3 +230,13 @@ def test_default_generator_on_arrays_of_words():
     ]
     assert words.threefry_random_bits(key, 32, (2,)).tolist() == [318053758, 4029299397]
     assert words.threefry_fold_in(key, np.uint32(3)).tolist() == [877192987, 3448417067]
+
+
+def test_prefix_errors():
+    from primax.as_jax._src.tree_util import prefix_errors
+
+    assert prefix_errors({"a": 1}, {"a": (2, 3)}) == []
+    (error,) = prefix_errors({"a": [1]}, {"a": 2})
+    with pytest.raises(ValueError, match=r"different types at key path\n    in_axes\['a'\]"):
+        raise error("in_axes")
+    assert prefix_errors({"a": [1]}, {"a": 2}, lambda node: isinstance(node, list)) == []

@@ -117,6 +117,36 @@ def test_library_functions_convert_nodes_of_pytrees():
     assert type(gradient) is Variable and gradient.value.tolist() == [2, 4, 6]
 
 
+class Delegating(Box):
+    """As variables of flax.nnx: the attributes of its array, ``aval`` among them."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(vars(self)["value"], name)
+
+
+px.tree_util.register_pytree_node(
+    Delegating, lambda v: ((v.value,), None), lambda _, parts: Delegating(*parts)
+)
+Delegating.__jax_array__ = lambda self: self.value
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, px.jit], ids=["eager", "jit"])
+def test_objects_with_the_attributes_of_their_arrays(wrap):
+    product = library_function(lambda x, y: lax.mul(lax.sin(x), y))
+    # Without a method for an operator, `2 * x` raises an error that names the object.
+    double = library_function(lambda x: 2 * x)
+    weights = Delegating(px.device_put(V))
+    out = wrap(lambda v: double(product(v, v)) + double(v) + weights)(weights)
+    np.testing.assert_allclose(out, 2 * np.sin(V) * V + 3 * V, rtol=1e-6)
+    gradient = wrap(px.grad(lambda v: lax.reduce_sum(product(v, v), (0,))))(weights)
+    assert type(gradient) is Delegating
+    np.testing.assert_allclose(gradient.value, np.sin(V) + V * np.cos(V), rtol=1e-5)
+    with pytest.raises(TypeError, match=r"Delegating is not an array\. It has a method"):
+        px.jit(lambda v: lax.sin(v))(weights)
+
+
 def test_type_of_an_argument():
     assert argument_type(BOX) is argument_type(V) is typeof(V)
     assert argument_type(1.0) is typeof(1.0)

@@ -20,6 +20,7 @@ from primax_core import (
 from primax_core.extend import typeof
 from primax_core.extend.runtime import api_boundary_of
 from primax_core.extend.traces import current_trace
+from primax_core.typing import PyTree
 
 from ._mesh import Mesh
 from ._shard_map import shard_map
@@ -33,8 +34,8 @@ def pmap(
     fun: Callable[..., Any],
     axis_name: Hashable = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Any] | None = None,
     backend: str | None = None,
@@ -274,14 +275,21 @@ class _Mapped:
 def _broadcast(what: str, axes: Any, tree: Any) -> list[int | None]:
     if axes is None or isinstance(axes, int):
         return [axes] * len(tree_util.tree_leaves(tree))
+    # None in the axes is a leaf, but None in the tree is a node without leaves.
+    marked = tree_util.tree_map(_marked, axes, is_leaf=lambda x: x is None)
     try:
-        return tree_util.tree_leaves(
-            tree_util.tree_broadcast(axes, tree, is_leaf=lambda x: x is None),
-            is_leaf=lambda x: x is None,
-        )
+        listed = tree_util.tree_leaves(tree_util.tree_broadcast(marked, tree))
     except ValueError as error:
         of = "the arguments" if what == "in_axes" else "the results"
         raise ValueError(f"{what} of pmap is not a prefix of {of}: {error}") from None
+    return [None if axis is _UNMAPPED else axis for axis in listed]
+
+
+_UNMAPPED: Final = object()
+
+
+def _marked(axis: Any) -> Any:
+    return _UNMAPPED if axis is None else axis
 
 
 def _at(x: Any, axis: int) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import default_backend, lax
-from primax_core.extend import FastPath, dtypes, typeof
+from primax_core.extend import FastPath, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled
 
@@ -69,24 +70,33 @@ def _similarities(query: Any, key: Any, wide: Any) -> Any:
     batch, targets, heads, features = typeof(query).shape
     _, sources, groups, _ = typeof(key).shape
     # Matrix products batched over batch and group, with the queries of all heads of a group as
-    # rows: # faster than a contraction without transposes.
+    # rows: faster than a contraction without transposes.
     times = heads // groups
     rows = lax.reshape(query, (batch, targets, groups, times, features))
     rows = lax.transpose(rows, (0, 2, 3, 1, 4))
     rows = lax.reshape(rows, (batch, groups, times * targets, features))
     stack = lax.transpose(key, (0, 2, 1, 3))
     out = lax.dot_general(rows, stack, (((3,), (3,)), _STACKS), preferred_element_type=wide)
-    return lax.reshape(out, (batch, heads, targets, sources))
+    return _regrouped(out, groups, times, targets, (batch, heads, targets, sources))
 
 
 def _mixed(terms: Any, value: Any, wide: Any) -> Any:
     """Weighted sums of values, ``[batch, head, target, feature]``."""
     batch, heads, targets, sources = typeof(terms).shape
     groups, features = typeof(value).shape[2:]
-    rows = lax.reshape(terms, (batch, groups, heads // groups * targets, sources))
+    times = heads // groups
+    rows = _regrouped(terms, groups, times, targets, (batch, groups, times * targets, sources))
     stack = lax.transpose(value, (0, 2, 1, 3))
     out = lax.dot_general(rows, stack, (((3,), (2,)), _STACKS), preferred_element_type=wide)
-    return lax.reshape(out, (batch, heads, targets, features))
+    return _regrouped(out, groups, times, targets, (batch, heads, targets, features))
+
+
+def _regrouped(x: Any, groups: int, times: int, targets: int, shape: tuple[int, ...]) -> Any:
+    """Reshape between heads with targets and groups with rows, in two steps: heads that are divided
+    over devices are split or joined without the targets."""
+    if times > 1:
+        x = lax.reshape(x, (shape[0], groups, times, targets, shape[3]))
+    return lax.reshape(x, shape)
 
 
 def _four_axes(x: Any) -> Any:
@@ -139,9 +149,9 @@ def dot_product_attention(
     *,
     scale: ArrayLike | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
-    local_window_size: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:

@@ -10,9 +10,11 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import lax
-from primax_core.extend import Array, dimensions, dtypes, typeof
+from primax_core.extend import Array, dimensions, dtypes
+from primax_core.extend.dimensions import Dimension
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
-from primax_core.typing import ArrayLike, DTypeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShardingLike
 from primax_numpy.declaring import compiled, one_axis
 
 
@@ -29,11 +31,11 @@ def _one_hot(x, *, n, axis, dtype):
 
 def one_hot(
     x: ArrayLike,
-    num_classes: Any,
+    num_classes: ArrayLike | Dimension,
     *,
     dtype: DTypeLike | None = None,
     axis: int | Sequence[int] | None = -1,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """One-hot vectors: 1 at the position of an index, 0 elsewhere.
 

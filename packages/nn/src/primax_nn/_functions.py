@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax_core.extend import any_number, dtypes, promoted, typeof
+from primax_core.extend import any_number, dtypes, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 
 
 def with_float(name: str, x: Any) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, FastPath, dtypes, inexact, promoted, typeof
+from primax_core.extend import Array, FastPath, dtypes, inexact, promoted
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     as_inexact,

@@ -11,7 +11,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, FastPath, dtypes, typeof
+from primax_core.extend import Array, FastPath, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import (
     axes_of,
@@ -186,8 +187,8 @@ def standardize(
     x: ArrayLike,
     axis: int | Sequence[int] | None = -1,
     mean: ArrayLike | None = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
     where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",

@@ -9,7 +9,8 @@ import numpy as np
 
 import primax_numpy as pnp
 from primax_core import custom_jvp, lax
-from primax_core.extend import Array, dtypes, typeof
+from primax_core.extend import Array, dtypes
+from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 

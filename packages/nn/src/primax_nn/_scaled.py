@@ -62,8 +62,8 @@ def _spread(x: Any, scales: Any) -> Any:
 def scaled_matmul(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    lhs_scales: Any,
-    rhs_scales: Any,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
     preferred_element_type: DTypeLike = np.float32,
 ) -> Array:
     """Batched products ``lhs @ rhs^T`` of matrices whose rows have a scale for each block.
@@ -145,7 +145,9 @@ _MODES: Final = {
 }
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(
+    mode: str, global_scale: ArrayLike | None = None
+) -> BlockScaleConfig:
     """The formats of a named quantization mode, for :func:`scaled_dot_general`.
 
     Args:
@@ -310,7 +312,7 @@ def _checked_numbers(numbers: Any, x: Any, y: Any) -> Any:
 def scaled_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    dimension_numbers: Any,
+    dimension_numbers: lax.DotDimensionNumbers,
     preferred_element_type: DTypeLike = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: str | None = None,

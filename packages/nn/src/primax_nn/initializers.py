@@ -15,7 +15,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import Array, dtypes, runtime
-from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
+from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 from primax_numpy import random
 from primax_numpy.declaring import axes_of, compiled
 
@@ -57,7 +57,10 @@ def _is_complex(dtype: Any) -> bool:
 
 
 def zeros(
-    key: ArrayLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: Any = None
+    key: ArrayLike,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros; the key is unused.
 
@@ -79,7 +82,10 @@ def zeros(
 
 
 def ones(
-    key: ArrayLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: Any = None
+    key: ArrayLike,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Ones; the key is unused.
 
@@ -211,7 +217,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer with normal samples of mean 0.
 
     Args:
@@ -245,7 +251,10 @@ def _check_inexact(name: str, dtype: Any) -> None:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: float = -2.0,
+    upper: float = 2.0,
 ) -> Initializer:
     """An initializer with truncated normal samples of mean 0.
 

@@ -14,7 +14,7 @@ from primax_core.extend import Array, dtypes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 
-from ._checks import check_arrays
+from ._checks import check_arrays, converted
 from ._creation import asarray
 from ._functions import elementwise
 from ._promotion import as_inexact, as_real, broadcast_together, inexact_pair, pair
@@ -154,7 +154,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     >>> divmod(np.array([7, -7], np.int32), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
-    return builtins.divmod(x1, x2)
+    return builtins.divmod(converted(x1), converted(x2))
 
 
 def _no_bool(dtype: Any, weak_type: bool) -> tuple[Any, bool]:

@@ -323,7 +323,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
     check_arrays(name, value)
     requested = dtype_argument(dtype, name)
     target = None if shape is None else shape_argument(shape)
-    a = converted(a)
+    a, value = converted(a), converted(value)
     if np.ndim(value) == 0:
         out = lax.full_like(a, value, requested, target)
     else:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import any_number, cast, dtypes, inexact, promoted, same_rank, typeof
+from primax_core.extend import any_number, cast, dtypes, inexact, promoted, same_rank
 from primax_core.extend.dimensions import broadcast_shapes
+from primax_core.extend.elementwise import argument_type as typeof
 
 
 def is_complex(x: Any) -> bool:

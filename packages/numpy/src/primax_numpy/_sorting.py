@@ -14,7 +14,7 @@ from primax_core.extend.dimensions import decided
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike, DTypeLike
 
-from ._checks import check_arrays, dtype_argument, one_axis
+from ._checks import check_arrays, converted, dtype_argument, one_axis
 from ._creation import asarray
 from ._functions import compiled
 from ._reduction_helpers import is_complex_dtype
@@ -216,6 +216,7 @@ def _rows_of(keys: Any) -> Sequence[Any]:
     if isinstance(keys, (list, tuple)):
         return keys
     check_arrays("lexsort", keys)
+    keys = converted(keys)
     shape = typeof(keys).shape
     if not shape:
         raise TypeError("lexsort needs a sequence of keys, got a scalar")

@@ -13,7 +13,7 @@ from primax_core.extend import Array, as_operand, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike, DTypeLike
 
-from ._checks import check_arrays, check_out, dtype_argument, one_axis
+from ._checks import check_arrays, check_out, converted, dtype_argument, one_axis
 from ._filled import ones
 from ._functions import compiled
 from ._positions import nonzero
@@ -183,6 +183,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def _matrix(name: str, arr: Any) -> tuple[int, int]:
+    arr = converted(arr)
     shape = tuple(arr.shape) if hasattr(arr, "shape") else np.shape(arr)
     if len(shape) != 2:
         raise ValueError(f"{name}: Only 2-D inputs are accepted, got shape {shape}")

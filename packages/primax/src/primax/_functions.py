@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import primax_core
 from primax_core.extend import fold_traceback
+from primax_core.typing import PyTree
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _P = ParamSpec("_P")
@@ -85,8 +86,8 @@ def vjp(
     *primals: Any,
     has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
-    saveable_args: Any = True,
-    in_nzs: Any = None,
+    saveable_args: PyTree = True,
+    in_nzs: PyTree = None,
 ) -> Any:
     """:func:`primax_core.vjp` with ``reduce_axes``."""
     _check_reduce_axes("vjp", reduce_axes)
@@ -117,7 +118,7 @@ def custom_gradient(
     *,
     with_logs: bool = False,
     remat: bool = False,
-    with_accums: Any = None,
+    with_accums: None = None,
 ) -> Any:
     """:func:`primax_core.custom_gradient` with ``remat`` and ``with_accums``."""
     if with_accums is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any, Final, NoReturn
+
+from primax_core.typing import PyTree
 
 from ._wheels import wheel
 
@@ -107,10 +109,10 @@ class Unavailable:
 
 def pmap(
     fun: Callable[..., Any],
-    axis_name: Any = None,
+    axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Any] | None = None,
     backend: str | None = None,

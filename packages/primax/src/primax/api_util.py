@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from primax_core.extend import DebugInfo, ShapedArray, typeof
 from primax_core.tree_util import (
+    PyTreeDef,
     keystr,
     tree_broadcast,
     tree_flatten,
@@ -17,6 +18,7 @@ from primax_core.tree_util import (
     tree_unflatten,
     treedef_children,
 )
+from primax_core.typing import PyTree
 
 from ._adapters.jaxprs import parse_location
 from ._adapters.wrapped import Store, WrappedFun, transformation2, transformation_with_aux2
@@ -129,7 +131,10 @@ def _numbers(argnums: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def donation_vector(
-    donate_argnums: Sequence[int], donate_argnames: Sequence[str], in_tree: Any, kws: bool = True
+    donate_argnums: Sequence[int],
+    donate_argnames: Sequence[str],
+    in_tree: PyTreeDef,
+    kws: bool = True,
 ) -> tuple[bool, ...]:
     """Return whether each leaf of the arguments is donated.
 
@@ -168,7 +173,12 @@ _NO_AXIS: Final = object()
 
 
 def flatten_axes(
-    name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
+    name: str,
+    treedef: PyTreeDef,
+    axis_tree: PyTree,
+    *,
+    kws: bool = False,
+    tupled_args: bool = False,
 ) -> list[Any]:
     """Return one entry of ``axis_tree``, a tree prefix, for each leaf of a structure.
 
@@ -199,7 +209,7 @@ def flatten_axes(
     return [None if a is _NO_AXIS else a for a in entries]
 
 
-def shaped_abstractify(x: Any) -> Any:
+def shaped_abstractify(x: object) -> Any:
     """Return the type of an array, a number, or any object with a shape and a dtype.
 
     Raises:

@@ -13,6 +13,7 @@ from primax_core.extend import (
     dimensions as _dimensions,
     set_trace as _set_trace,
 )
+from primax_core.extend.dimensions import Dimension as _Dimension
 
 from ._adapters import (
     binding as _binding,  # noqa: F401 - it completes primitives
@@ -36,12 +37,12 @@ def eval_context() -> Iterator[None]:
         yield
 
 
-def max_dim(d1: Any, d2: Any) -> Any:
+def max_dim(d1: int | _Dimension, d2: int | _Dimension) -> Any:
     """Return the larger of two sizes, which may be symbolic dimensions."""
     return _dimensions.max_dim(d1, d2)
 
 
-def min_dim(d1: Any, d2: Any) -> Any:
+def min_dim(d1: int | _Dimension, d2: int | _Dimension) -> Any:
     """Return the smaller of two sizes, which may be symbolic dimensions."""
     return _dimensions.min_dim(d1, d2)
 

@@ -26,7 +26,7 @@ from .._runtime.dispatch import Executable, HostOperand, as_operand, placed
 from .._runtime.launch import launch
 from .._trace.axes import axis_env
 from .._trace.core import RefTypeError, Tracer, typeof
-from .._trace.foreign import InvalidOperand, UnconvertedOperand, converts_itself
+from .._trace.foreign import InvalidOperand, converts_itself
 from .._trace.reference_ops import references
 from .._trace.staging import close_over, has_tracers, stage_with_aux, tracer_classes
 from .call import jit_p
@@ -451,7 +451,7 @@ def make_callable(
             static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
             leaves, in_tree = _flatten((args, open_kwargs))
             out = cache.call_flat(fixed, static_key, leaves, in_tree)
-        except UnconvertedOperand as e:
+        except TypeError as e:  # also one of an operator, which an object need not have
             converted = [_converted(x) for x in args]
             if all(new is old for new, old in zip(converted, args)):
                 source.fold_traceback(e)

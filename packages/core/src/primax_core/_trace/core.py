@@ -193,7 +193,9 @@ def typeof(x: Any) -> ShapedArray:
         aval = x.aval
     except AttributeError:
         return _type_of_other(x)
-    return aval if type(aval) is ShapedArray else _unusual_aval(x, aval)
+    if type(aval) is ShapedArray and hasattr(type(x), "aval"):
+        return aval
+    return _unusual_aval(x, aval)
 
 
 def placed_like(x: Any, aval: Any) -> Any:
@@ -251,7 +253,11 @@ def argument_type(x: Any) -> ShapedArray:
 
 def _unusual_aval(x: Any, aval: Any) -> Any:
     """The aval of a value whose attribute ``aval`` is not a :class:`ShapedArray` of this core."""
-    if isinstance(x, (Array, Mutable)) or is_own(type(aval).__module__):
+    if isinstance(x, (Array, Mutable)):
+        return aval
+    if not hasattr(type(x), "aval") and foreign.converts_itself(x):
+        raise foreign.invalid(x)  # its attributes are those of its array
+    if is_own(type(aval).__module__):
         return aval
     if foreign.is_tracer(x):
         raise foreign.invalid(x)

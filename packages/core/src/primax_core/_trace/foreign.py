@@ -15,10 +15,6 @@ class InvalidOperand(TypeError):
     """A value cannot be an operand; the message says how to convert it."""
 
 
-class UnconvertedOperand(InvalidOperand):
-    """An operand has a method ``__jax_array__``, which operations do not call."""
-
-
 def converts_itself(x: Any) -> bool:
     """Return True if a value has a method ``__jax_array__``; other libraries' tracers have
     ``None``.
@@ -30,7 +26,7 @@ def invalid(x: Any) -> TypeError:
     """The error for a value that cannot be an operand."""
     cls = type(x)
     if converts_itself(x):
-        return UnconvertedOperand(
+        return InvalidOperand(
             f"a value of type {_name(cls)} is not an array. It has a method __jax_array__, which "
             "operations and transformations do not call: pass primax.numpy.asarray(x) or "
             "x.__jax_array__(), or register its class as a pytree."

@@ -30,6 +30,7 @@ _HOMES: Final = {
     "make_compile_options": "_lower.compile",
     "make_context": "_lower.context",
     "mapped_classes": "_api.vmap",
+    "prefix_errors": "_base.tree_prefix",
     "refine_polymorphic_shapes": "_lower.portable",
     "serialize_portable_artifact": "_lower.portable",
     "unknown_location": "_lower.context",

@@ -230,3 +230,41 @@ class TestConditionsInRules:
         f.defjvp(lambda primals, tangents: (primals[0], lax.stop_gradient(tangents[0])))
         with pytest.raises(TypeError, match=r"stop_gradient, on line .* is not linear"):
             px.grad(f)(1.0)
+
+
+class TestResultsThatAreOperands:
+    """A result that is the same operand in each branch is not mapped by a mapped condition."""
+
+    @staticmethod
+    def function(i, x, y):
+        def add(x, y):
+            return lax.add(x, F32(1)), y, x
+
+        return lax.switch(i, [add, lambda x, y: (x, y, x), lambda x, y: (y, y, x)], x, y)
+
+    def test_out_axes(self):
+        i, x = np.arange(3, dtype=np.int32), np.arange(3, dtype=F32)
+        axes = {"in_axes": (0, 0, None), "out_axes": (0, None, 0)}
+        for wrap in (lambda f: f, px.jit):
+            outs = wrap(px.vmap(self.function, **axes))(i, x, F32(7))
+            assert [np.asarray(o).tolist() for o in outs] == [[1, 1, 7], 7, [0, 1, 2]]
+
+    def test_another_axis(self):
+        i, x = np.arange(3, dtype=np.int32), np.ones((2, 3), F32)
+        outs = px.vmap(self.function, (0, 1, None), (0, None, 1))(i, x, np.zeros(2, F32))
+        assert [o.shape for o in outs] == [(3, 2), (2,), (2, 3)]
+
+    def test_gradient(self):
+        def total(x, i):
+            first, _, third = self.function(i, x, F32(7))
+            return lax.add(first, third)
+
+        slopes = px.vmap(px.grad(total))(np.ones(3, F32), np.arange(3, dtype=np.int32))
+        assert slopes.tolist() == [2, 2, 1]
+
+    def test_different_operands_are_mapped(self):
+        def swap(i, x, y):
+            return lax.switch(i, [lambda x, y: (x, y), lambda x, y: (y, x)], x, y)
+
+        a, b = px.vmap(swap, (0, None, None))(np.arange(2, dtype=np.int32), F32(1), F32(2))
+        assert (a.tolist(), b.tolist()) == ([1, 2], [2, 1])

@@ -24,6 +24,7 @@ import primax_numpy as pnp
 from primax_core import tree
 from primax_core.extend import typeof
 from primax_core.tree_util import register_pytree_node
+from primax_core.typing import ArrayLike, PyTree
 from primax_numpy.declaring import compiled
 
 Params = Any
@@ -135,7 +136,7 @@ def _states(state: OptimizerState) -> list[Any]:
 
 
 @optimizer
-def sgd(step_size: Any) -> Any:
+def sgd(step_size: Schedule | ArrayLike) -> Any:
     """Stochastic gradient descent.
 
     Args:
@@ -155,7 +156,7 @@ def _descended(x, g, size):
 
 
 @optimizer
-def momentum(step_size: Any, mass: Any) -> Any:
+def momentum(step_size: Schedule | ArrayLike, mass: ArrayLike) -> Any:
     """Gradient descent with momentum (Polyak, 1964): ``v = mass * v + g``, ``x -= step_size * v``.
 
     Args:
@@ -176,7 +177,7 @@ def _with_momentum(x, v, g, size, mass):
 
 
 @optimizer
-def nesterov(step_size: Any, mass: Any) -> Any:
+def nesterov(step_size: Schedule | ArrayLike, mass: ArrayLike) -> Any:
     """Accelerated gradient descent (Nesterov, 1983), in the form of Sutskever et al. (2013).
 
     Args:
@@ -197,7 +198,7 @@ def _accelerated(x, v, g, size, mass):
 
 
 @optimizer
-def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
+def adagrad(step_size: Schedule | ArrayLike, momentum: ArrayLike = 0.9) -> Any:
     """Adagrad: steps divided by the root of the sum of all squared gradients (Duchi et al., 2011).
 
     Args:
@@ -223,7 +224,7 @@ def _inverse_root(x: Any) -> Any:
 
 
 @optimizer
-def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
+def rmsprop(step_size: Schedule | ArrayLike, gamma: ArrayLike = 0.9, eps: ArrayLike = 1e-8) -> Any:
     """RMSProp: steps divided by the root of a running mean of squared gradients (Tieleman and
     Hinton, 2012).
 
@@ -246,7 +247,12 @@ def _rmsprop(x, squares, g, size, gamma, rest, eps):
 
 
 @optimizer
-def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
+def rmsprop_momentum(
+    step_size: Schedule | ArrayLike,
+    gamma: ArrayLike = 0.9,
+    eps: ArrayLike = 1e-8,
+    momentum: ArrayLike = 0.9,
+) -> Any:
     """:func:`rmsprop` with momentum.
 
     Args:
@@ -270,7 +276,9 @@ def _rmsprop_momentum(x, squares, m, g, size, gamma, rest, eps, momentum):
 
 
 @optimizer
-def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+def adam(
+    step_size: Schedule | ArrayLike, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> Any:
     """Adam: steps from running means of gradients and of squared gradients (Kingma and Ba, 2015).
 
     Args:
@@ -297,7 +305,9 @@ def _adam(x, m, v, g, size, i, first, second, eps):
 
 
 @optimizer
-def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+def adamax(
+    step_size: Schedule | ArrayLike, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> Any:
     """Adamax: :func:`adam` with a decayed maximum of gradients instead of the mean of squares.
 
     Args:
@@ -333,7 +343,7 @@ def _weight(i: Any, log_b: Any) -> Any:
 
 
 @optimizer
-def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+def sm3(step_size: Schedule | ArrayLike, momentum: ArrayLike = 0.9) -> Any:
     """SM3: :func:`adagrad` with sums of squares stored only per row of each axis (Anil et al.,
     2019).
 
@@ -383,7 +393,7 @@ def _first(state: Any) -> Any:
 # Schedules
 
 
-def constant(step_size: Any) -> Schedule:
+def constant(step_size: ArrayLike) -> Schedule:
     """A constant schedule.
 
     >>> constant(0.1)(7)
@@ -392,7 +402,9 @@ def constant(step_size: Any) -> Schedule:
     return lambda i: step_size
 
 
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+def exponential_decay(
+    step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike
+) -> Schedule:
     """``step_size * decay_rate ** (i / decay_steps)``.
 
     >>> exponential_decay(0.5, 10, 0.5)(10)
@@ -402,7 +414,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 
 
 def inverse_time_decay(
-    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+    step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike, staircase: bool = False
 ) -> Schedule:
     """``step_size / (1 + decay_rate * i / decay_steps)``.
 
@@ -415,7 +427,7 @@ def inverse_time_decay(
 
 
 def polynomial_decay(
-    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+    step_size: ArrayLike, decay_steps: ArrayLike, final_step_size: ArrayLike, power: ArrayLike = 1.0
 ) -> Schedule:
     """A schedule from ``step_size`` to ``final_step_size`` in ``decay_steps`` steps, as a power of
     the remaining fraction of steps."""
@@ -427,7 +439,9 @@ def polynomial_decay(
     return schedule
 
 
-def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+def piecewise_constant(
+    boundaries: ArrayLike | Sequence[ArrayLike], values: ArrayLike | Sequence[ArrayLike]
+) -> Schedule:
     """A piecewise constant schedule.
 
     Args:
@@ -454,7 +468,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     return lambda i: values[pnp.sum(i > boundaries)]
 
 
-def make_schedule(scalar_or_schedule: Any) -> Schedule:
+def make_schedule(scalar_or_schedule: Schedule | ArrayLike) -> Schedule:
     """The schedule itself, or the constant schedule of a number.
 
     Raises:
@@ -477,7 +491,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 # Gradients
 
 
-def l2_norm(tree: Any) -> Any:
+def l2_norm(tree: PyTree) -> Any:
     """The Euclidean norm of all elements of a pytree.
 
     >>> float(l2_norm([3.0, 4.0]))
@@ -490,7 +504,7 @@ def _leaves(x: Any) -> list[Any]:
     return tree.leaves(x)
 
 
-def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> Any:
     """Gradients scaled down so that their :func:`l2_norm` is at most ``max_norm``."""
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
@@ -517,7 +531,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
     return tree.unflatten(opt_state.tree_def, [JoinPoint(s) for s in _states(opt_state)])
 
 
-def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     """The inverse of :func:`unpack_optimizer_state`.
 
     Raises:

@@ -46,6 +46,8 @@ Shape = Any
 InitFun = Callable[[Any, Any], tuple[Any, Any]]
 ApplyFun = Callable[..., Any]
 Layer = tuple[InitFun, ApplyFun]
+_Init = Callable[[Any, Any], Any]
+_Padding = str | Sequence[tuple[int, int]]
 
 glorot: Final = glorot_normal
 randn: Final = normal
@@ -58,7 +60,7 @@ _BIASES: Final = normal()
 _SMALL: Final = normal(1e-6)
 
 
-def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
+def Dense(out_dim: int, W_init: _Init = _WEIGHTS, b_init: _Init = _BIASES) -> Layer:
     """A dense layer ``inputs @ W + b``, with parameters ``(W, b)``.
 
     Args:
@@ -111,9 +113,9 @@ def _convolution(
 
 
 def GeneralConv(
-    dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
-    b_init: Any = _SMALL,
+    dimension_numbers: tuple[str, str, str], out_chan: int, filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None, padding: _Padding = "VALID",
+    W_init: _Init | None = None, b_init: _Init = _SMALL,
 ) -> Layer:  # fmt: skip
     """A convolution layer with a bias.
 
@@ -135,9 +137,9 @@ def GeneralConv(
 
 
 def GeneralConvTranspose(
-    dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
-    b_init: Any = _SMALL,
+    dimension_numbers: tuple[str, str, str], out_chan: int, filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None, padding: _Padding = "VALID",
+    W_init: _Init | None = None, b_init: _Init = _SMALL,
 ) -> Layer:  # fmt: skip
     """A transposed convolution layer with a bias, which upsamples its inputs by the strides.
 
@@ -149,7 +151,7 @@ def GeneralConvTranspose(
 
 def Conv(
     out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
-    padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
+    padding: _Padding = "VALID", W_init: _Init | None = None, b_init: _Init = _SMALL,
 ) -> Layer:  # fmt: skip
     """:func:`GeneralConv` for ``NHWC`` images and ``HWIO`` kernels."""
     numbers = ("NHWC", "HWIO", "NHWC")
@@ -158,7 +160,7 @@ def Conv(
 
 def ConvTranspose(
     out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
-    padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
+    padding: _Padding = "VALID", W_init: _Init | None = None, b_init: _Init = _SMALL,
 ) -> Layer:  # fmt: skip
     """:func:`GeneralConvTranspose` for ``NHWC`` images and ``HWIO`` kernels."""
     numbers = ("NHWC", "HWIO", "NHWC")
@@ -167,7 +169,7 @@ def ConvTranspose(
 
 def Conv1DTranspose(
     out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | None = None,
-    padding: Any = "VALID", W_init: Any = None, b_init: Any = _SMALL,
+    padding: _Padding = "VALID", W_init: _Init | None = None, b_init: _Init = _SMALL,
 ) -> Layer:  # fmt: skip
     """:func:`GeneralConvTranspose` for ``NHC`` sequences and ``HIO`` kernels."""
     numbers = ("NHC", "HIO", "NHC")
@@ -176,7 +178,7 @@ def Conv1DTranspose(
 
 def BatchNorm(
     axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, center: bool = True,
-    scale: bool = True, beta_init: Any = zeros, gamma_init: Any = ones,
+    scale: bool = True, beta_init: _Init = zeros, gamma_init: _Init = ones,
 ) -> Layer:  # fmt: skip
     """Batch normalization: standardized inputs, then scaled and shifted (Ioffe and Szegedy, 2015).
 
@@ -287,7 +289,7 @@ def _pool(
 
 
 def MaxPool(
-    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
+    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: _Padding = "VALID",
     spec: str | None = None,
 ) -> Layer:  # fmt: skip
     """Max pooling.
@@ -306,7 +308,7 @@ def MaxPool(
 
 
 def SumPool(
-    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
+    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: _Padding = "VALID",
     spec: str | None = None,
 ) -> Layer:  # fmt: skip
     """Sum pooling; arguments as for :func:`MaxPool`."""
@@ -314,7 +316,7 @@ def SumPool(
 
 
 def AvgPool(
-    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID",
+    window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: _Padding = "VALID",
     spec: str | None = None,
 ) -> Layer:  # fmt: skip
     """Average pooling that ignores the padding; arguments as for :func:`MaxPool`."""

@@ -6,13 +6,14 @@ name (``axis_primitive_batchers``), or all of it (``fancy_primitive_batchers``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import primax_core.extend as core
 from primax_core import lax
 from primax_core.extend import Axis, Primitive, move_axis, typeof
+from primax_core.typing import ArrayLike
 
 from .tables import Rule, RuleTable
 
@@ -101,17 +102,17 @@ fancy_primitive_batchers: Final = RuleTable(core.batch, _of_fancy, _as_fancy)
 # Rules for groups of primitives
 
 
-def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable = None) -> Any:
     """Repeat ``x`` ``sz`` times along a new axis."""
     return move_axis(x, None, axis, sz)
 
 
-def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
+def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable = None) -> Any:
     """Move the mapped axis to the front; broadcast an unbatched value."""
     return move_axis(x, bdim, 0, size)
 
 
-def moveaxis(x: Any, src: int | None, dst: int) -> Any:
+def moveaxis(x: ArrayLike, src: int | None, dst: int) -> Any:
     """Move an axis; return an unbatched value unchanged."""
     return x if src is None else move_axis(x, src, dst % typeof(x).ndim, 0)
 
@@ -191,7 +192,7 @@ zero_if_mapped: Final = ZeroIfMapped()
 
 def batch_jaxpr_axes(
     closed_jaxpr: core.Jaxpr,
-    axis_data: Any,
+    axis_data: AxisData,
     in_axes: Sequence[int | None],
     out_axes_dest: Sequence[Any],
 ) -> tuple[core.Jaxpr, list[bool]]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import primax_core.extend as core
 from primax_core import tree_util
 from primax_core.extend import Jaxpr, Linear, Primitive, Zero, add_tangents, typeof
+from primax_core.typing import ArrayLike
 
 from .tables import Rule, primitive_jvps, primitive_transposes
 from .zeros import instantiate_zeros, is_undefined_primal
@@ -17,7 +18,7 @@ add_jaxvals_p: Final[Primitive] = core.add_any_p
 """Primitive that adds two tangents or cotangents of one type."""
 
 
-def add_jaxvals(x: Any, y: Any) -> Any:
+def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Any:
     """Add two values of one type as tangents."""
     return add_jaxvals_p.bind(x, y)
 
@@ -144,8 +145,8 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 def jvp(
     fun: Callable[..., Any],
-    primals: Any,
-    tangents: Any,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
     has_aux: bool = False,
     instantiate: bool = True,
     transform_stack: bool = True,
@@ -182,7 +183,7 @@ def jvp(
 
 def linearize(
     traceable: Callable[..., Any],
-    primals_ft: Any,
+    primals_ft: Sequence[Any],
     has_aux: bool = False,
     is_vjp: bool = False,
     in_nzs: Sequence[bool] | None = None,

@@ -9,6 +9,7 @@ import primax_core
 from primax_core import extend
 from primax_core.extend import Effect, Primitive, Zero, instantiate, is_zero, typeof
 from primax_core.tree_util import tree_flatten, tree_leaves, tree_structure, tree_unflatten
+from primax_core.typing import ArrayLike, PyTree
 
 from .accumulators import GradAccum, ValAccum
 from .batching import AxisData, axis_of, batch_of
@@ -255,7 +256,7 @@ class VJPRules(NamedTuple):
     vjp_bwd_retval: Callable[..., Any]
 
 
-def jvp_from_lin(self: HiPrim, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def jvp_from_lin(self: HiPrim, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """A ``jvp`` method derived from ``lin`` and ``linearized``."""
     leaves = tree_leaves(tuple(tangents), is_leaf=is_zero)
     out, residuals = self.lin(tuple(not is_zero(t) for t in leaves), *primals)
@@ -301,7 +302,7 @@ vjp_from_jvp: Final = VJPRules(_fwd_by_jvp, _back_by_jvp)
 vjp_from_lin: Final = VJPRules(_fwd_by_lin, _back_by_lin)
 
 
-def instantiate_zeros(tangent: Any) -> Any:
+def instantiate_zeros(tangent: Zero | ArrayLike) -> Any:
     """Replace a ``Zero`` by an array of zeros; return other tangents unchanged."""
     return instantiate(tangent)
 
@@ -309,7 +310,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 # Helpers of batching rules
 
 
-def bdims_at_front(axis_data: Any, args: Any, dims: Any) -> Any:
+def bdims_at_front(axis_data: AxisData, args: PyTree, dims: PyTree) -> Any:
     """Move mapped axes to the front; broadcast unmapped arguments."""
     leaves, tree = tree_flatten(args)
     listed = tree_leaves(dims, is_leaf=lambda d: d is None)
@@ -318,7 +319,7 @@ def bdims_at_front(axis_data: Any, args: Any, dims: Any) -> Any:
     )
 
 
-def unmap_avals(axis_data: Any, avals: Any, dims: Any) -> Any:
+def unmap_avals(axis_data: AxisData, avals: PyTree, dims: PyTree) -> Any:
     """Add the mapped axes to the types of examples."""
     leaves, tree = _types(avals)
     listed = tree_leaves(dims, is_leaf=lambda d: d is None)
@@ -328,7 +329,12 @@ def unmap_avals(axis_data: Any, avals: Any, dims: Any) -> Any:
 
 
 def vmap_rule(
-    axis_data: Any, f: Callable[..., Any], in_axes: Any, out_axes: Any, *, sum_match: bool = False
+    axis_data: AxisData,
+    f: Callable[..., Any],
+    in_axes: PyTree,
+    out_axes: PyTree,
+    *,
+    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """Run ``f`` on batches along ``axis_data``, for a batching rule.
 

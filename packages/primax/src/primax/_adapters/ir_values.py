@@ -11,6 +11,7 @@ from primax_core import tree_util
 from primax_core.extend import ShapedArray, dtypes, facade, lowering as mlir, typeof
 from primax_core.extend.lowering import hlo, ir
 from primax_core.extend.runtime import as_operand
+from primax_core.typing import DTypeLike
 
 # Attributes
 
@@ -88,7 +89,7 @@ ir_type_handlers: dict[type, Callable[[Any, Any], Sequence[Any]]] = {
 """Functions ``(module context, aval) -> MLIR types`` by aval class."""
 
 
-def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
+def aval_to_ir_types(ctx: Any, aval: ShapedArray) -> tuple[Any, ...]:
     """Return the MLIR types that represent an aval.
 
     Raises:
@@ -100,7 +101,7 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
     return tuple(handler(ctx, aval))
 
 
-def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
+def aval_to_ir_type(ctx: Any, aval: ShapedArray) -> Any:
     """Return the single MLIR type that represents an aval.
 
     Raises:
@@ -113,7 +114,7 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
     return ir_types[0]
 
 
-def dtype_to_ir_type(dtype: Any) -> Any:
+def dtype_to_ir_type(dtype: DTypeLike) -> Any:
     """Return the MLIR element type of a dtype.
 
     Raises:
@@ -147,7 +148,7 @@ def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None
 
 
 def ir_constants(
-    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: Any = None
+    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: ShapedArray | None = None
 ) -> tuple[Any, ...]:
     """Emit a constant; return its MLIR values.
 
@@ -169,7 +170,7 @@ def ir_constants(
 
 
 def ir_constant(
-    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: Any = None
+    val: Any, *, const_lowering: Mapping[Any, Any] | None = None, aval: ShapedArray | None = None
 ) -> Any:
     """Emit a constant that a single MLIR value represents.
 

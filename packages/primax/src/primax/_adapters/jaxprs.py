@@ -24,6 +24,7 @@ from primax_core.extend import (
     typeof,
 )
 from primax_core.extend.facade import SourceInfo
+from primax_core.typing import DTypeLike
 
 Atom = Var | Literal
 no_effects: Final[frozenset[Effect]] = frozenset()
@@ -188,7 +189,7 @@ def new_jaxpr_eqn(
     primitive: Primitive,
     params: dict[str, Any],
     effects: frozenset[Any],
-    source_info: Any = None,
+    source_info: SourceInfo | tuple[Any, ...] | None = None,
     ctx: Any = None,
 ) -> Eqn:
     """Create an equation ``outvars = primitive[params] invars``.
@@ -318,7 +319,7 @@ class Token(metaclass=_TokenMeta):
     """Token, which orders effects; the constructor returns the core's object."""
 
 
-def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> Any:
     """Return the type of one example of a batch.
 
     Args:
@@ -334,7 +335,9 @@ def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
     return aval.without_axis(axis)
 
 
-def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
+def unmapped_aval(
+    size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: None = None
+) -> Any:
     """Return the type of a batch of ``size`` examples along ``axis``; ``None`` for no batch.
 
     Args:
@@ -351,12 +354,12 @@ def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: An
     return aval.with_axis(axis, size)
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> Any:
     """Return the tangent dtype: the same for inexact dtypes, otherwise ``float0``."""
     return ShapedArray((), primal_dtype).tangent_aval().dtype
 
 
-def valid_jaxtype(x: Any) -> bool:
+def valid_jaxtype(x: object) -> bool:
     """Return True if a value can be an operand: an array, NumPy array, number or tracer."""
     try:
         typeof(x)
@@ -365,7 +368,7 @@ def valid_jaxtype(x: Any) -> bool:
     return True
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: str = "") -> Any:
     """Return the concrete value of ``val``, converted by ``force`` (``int``, ``bool``,
     ``np.asarray``).
 

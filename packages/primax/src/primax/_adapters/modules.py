@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,7 +12,29 @@ from primax_core.extend import Jaxpr, facade
 from primax_core.extend.lowering import ir
 
 from .ir_values import flatten_ir_values
-from .lowering import NO_OVERRIDES, ModuleContext, ShapePolyLoweringState, TokenSet
+from .lowering import (
+    NO_OVERRIDES,
+    LoweringParameters,
+    ModuleContext,
+    ShapePolyLoweringState,
+    TokenSet,
+)
+
+
+class IrModule(Protocol):
+    """A module of MLIR: jaxlib's ``ir.Module``."""
+
+    @property
+    def operation(self) -> Any:
+        """The operation of the module."""
+
+    @property
+    def body(self) -> Any:
+        """The block with its functions."""
+
+    @property
+    def context(self) -> Any:
+        """The MLIR context that owns it."""
 
 
 class LoweringResult(NamedTuple):
@@ -36,12 +58,12 @@ def make_ir_context() -> Any:
     return facade.make_context()
 
 
-def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+def module_to_string(module: IrModule, enable_debug_info: bool | None = None) -> str:
     """Print a module, with source locations on request."""
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
-def module_to_bytecode(module: Any) -> bytes:
+def module_to_bytecode(module: IrModule) -> bytes:
     """Serialize a module to MLIR bytecode, which is stable only within one version."""
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
@@ -49,7 +71,7 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 def merge_mlir_modules(
-    dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
+    dst_module: IrModule, sym_name: str, src_module: IrModule, dst_symtab: Any = None
 ) -> str:
     """Copy a module's functions into another module; ``main`` becomes a private function.
 
@@ -174,7 +196,7 @@ def lower_jaxpr_to_module(
     axis_context: Any = None,
     num_partitions: int = 1,
     all_default_mem_kind: bool = True,
-    lowering_parameters: Any = None,
+    lowering_parameters: LoweringParameters | None = None,
     **options: Any,
 ) -> LoweringResult:
     """Lower a jaxpr to its own module, for the first of ``platforms``.

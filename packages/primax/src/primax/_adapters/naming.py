@@ -117,7 +117,7 @@ def new_name_stack(name: str = "") -> NameStack:
     return NameStack().extend(name) if name else NameStack()
 
 
-def summarize(source_info: Any, num_frames: int = 1) -> str:
+def summarize(source_info: facade.SourceInfo | tuple[Any, ...] | None, num_frames: int = 1) -> str:
     """Format a location as ``file:line:column (function)``; empty if it is unknown.
 
     Args:

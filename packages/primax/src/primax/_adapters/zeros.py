@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 
 from primax_core.extend import (
     Linear,
+    ShapedArray,
     Zero as Zero,
     add_tangents as add_tangents,
     instantiate,
     is_linear,
 )
 from primax_core.tree_util import register_pytree_node
+from primax_core.typing import ArrayLike
 
 __all__ = [
     "UndefinedPrimal",
@@ -30,17 +32,17 @@ UndefinedPrimal: TypeAlias = Linear
 """Linear operand in a transpose rule, with its type in ``aval``."""
 
 
-def is_undefined_primal(x: Any) -> bool:
+def is_undefined_primal(x: object) -> bool:
     """Return True if a transpose rule must return a cotangent for the operand."""
     return is_linear(x)
 
 
-def instantiate_zeros(tangent: Any) -> Any:
+def instantiate_zeros(tangent: Zero | ArrayLike) -> Any:
     """Convert a tangent or cotangent that may be ``Zero`` to an array."""
     return instantiate(tangent)
 
 
-def zeros_like_aval(aval: Any) -> Any:
+def zeros_like_aval(aval: ShapedArray) -> Any:
     """Create an array of zeros of a type."""
     return instantiate(Zero(aval))
 

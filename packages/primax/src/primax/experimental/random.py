@@ -13,6 +13,7 @@ import numpy as _np
 from primax_core import new_ref as _new_ref
 from primax_core.extend import typeof as _typeof
 from primax_core.tree_util import register_pytree_node as _register_pytree_node
+from primax_core.typing import ArrayLike as _ArrayLike
 
 from .._wheels import wheel as _wheel
 
@@ -102,7 +103,7 @@ _register_pytree_node(
 )
 
 
-def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
+def stateful_rng(seed: _ArrayLike | None = None, *, impl: Any = None) -> StatefulPRNG:
     """A random generator with state, from a seed (by default one of the operating system).
 
     >>> rng = stateful_rng(0)

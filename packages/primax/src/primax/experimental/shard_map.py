@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from .._several_devices import of_wheel as _of_wheel
+from primax_core.typing import PyTree as _PyTree
 
 
 def shard_map(
     f: Callable[..., Any],
     mesh: Any,
-    in_specs: Any,
-    out_specs: Any,
+    in_specs: _PyTree,
+    out_specs: _PyTree,
     check_rep: bool = True,
     auto: Collection[Hashable] = frozenset(),
 ) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import primax_core as _core
 from primax_core import extend as _extend
 from primax_core.extend import facade as _facade, runtime as _runtime
+from primax_core.typing import PyTree as _PyTree
 
 __all__ = ["fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call"]
 
@@ -19,7 +20,7 @@ _option = _runtime.define_option(
 )
 
 
-def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
+def set_xla_metadata(x: _PyTree = None, **kwargs: Any) -> Any:
     """Attach metadata to operations, which XLA and its tools can read.
 
     Args:

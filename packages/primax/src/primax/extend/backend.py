@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence as _Sequence
 from importlib import import_module as _import_module
 from typing import Any, NoReturn
 
@@ -59,7 +59,7 @@ def get_default_device() -> Any:
 def get_compile_options(
     num_replicas: int,
     num_partitions: int,
-    device_assignment: Any = None,
+    device_assignment: _Sequence[Any] | _np.ndarray | None = None,
     env_options_overrides: dict[str, str] | None = None,
     fdo_profile: bytes | None = None,
     detailed_logging: bool = True,

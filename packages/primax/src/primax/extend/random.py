@@ -5,10 +5,11 @@ Requires the NumPy wheel: ``pip install 'primax[numpy]'``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence as _Sequence
 from typing import Any, Final
 
 from primax_core.extend import as_operand as _as_operand
+from primax_core.typing import ArrayLike as _ArrayLike
 
 from .._wheels import wheel as _wheel
 from .core.primitives import threefry2x32_p as threefry2x32_p
@@ -70,7 +71,7 @@ def define_prng_impl(
     return impl
 
 
-def random_seed(seeds: Any, impl: Any) -> Any:
+def random_seed(seeds: _ArrayLike, impl: Any) -> Any:
     """Create an array of keys, one for each integer in ``seeds``."""
     if _ndim(seeds) == 0:
         return _random.key(seeds, impl=impl)
@@ -84,12 +85,12 @@ def _ndim(x: Any) -> int:
     return ndim
 
 
-def seed_with_impl(impl: Any, seed: Any) -> Any:
+def seed_with_impl(impl: Any, seed: _ArrayLike) -> Any:
     """Create a key from an integer."""
     return random_seed(seed, impl)
 
 
-def threefry_2x32(keypair: Any, count: Any) -> Any:
+def threefry_2x32(keypair: _ArrayLike | _Sequence[_ArrayLike], count: _ArrayLike) -> Any:
     """Hash an array of counters with a key: the cipher of the default keys.
 
     Args:

@@ -562,12 +562,16 @@ def _batch(axis, args, dims, *, branches, **params):
         program, _ = batch_jaxpr(b, (0,) * len(guarded), axis, (0,) * len(b.outvars))
         results.append(eval_jaxpr(program, guarded))
     predicate = ne(index, np.int32(0)) if len(branches) == 2 else index
-    outs = []
-    for values in zip(*results):
+    outs, out_dims = [], []
+    for at, values in zip(_forwards(range(len(args)), branches=branches), zip(*results)):
         aval = typeof(values[0])
-        which = predicate if aval.ndim == 1 else broadcast_in_dim(predicate, aval.shape, (0,))
-        outs.append(select_n(which, *values))
-    return outs, [0] * len(outs)
+        if at is None:
+            which = predicate if aval.ndim == 1 else broadcast_in_dim(predicate, aval.shape, (0,))
+            outs.append(select_n(which, *values))
+        else:  # every branch returns this operand, which need not be mapped
+            outs.append(args[at])
+        out_dims.append(0 if at is None else dims[at])
+    return outs, out_dims
 
 
 def _guard(chosen, x):
