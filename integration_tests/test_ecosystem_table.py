@@ -126,6 +126,8 @@ def test_every_script_is_a_part():
     on_demand = pinned + parts.REQUIREMENTS_ON_DEMAND.read_text()
     for part in parts.PARTS:
         pins = on_demand if parts.is_on_demand(part) else pinned
+        if isinstance(part, parts.Script) and part.pinned:
+            pins += (parts.HERE / part.pinned).read_text()
         assert part.library == "jax" or f"\n{part.library}==" in pins
 
 
@@ -144,6 +146,16 @@ def test_parts_on_demand_run_and_are_installed_if_named():
     assert parts.pins(["--quick"]) == parts.pins(["--only", "chex"]) == [parts.REQUIREMENTS]
     files = parts.pins(["--only", "chex", name, "--rounds", "3"])
     assert files == [parts.REQUIREMENTS, parts.REQUIREMENTS_ON_DEMAND]
+    assert [file.name for file in parts.pins(["--only", "torch_dlpack"])] == [
+        "requirements.txt",
+        "requirements_on_demand.txt",
+        "requirements_torch.txt",
+    ]
+
+
+def test_names_of_parts_differ():
+    names = [part.name for part in parts.PARTS]
+    assert len(names) == len({*names})
 
 
 def test_markdown_table():

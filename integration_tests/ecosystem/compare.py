@@ -120,7 +120,7 @@ def run_suite(plan: Plan, suite: Suite) -> Result:
         name=suite.name,
         library=suite.library,
         version=plan.there.version_of(suite.library),
-        what="its test suite",
+        what=f"its tests in `{suite.tests}`" if suite.part else "its test suite",
         passed_here=comparison.here[Outcome.PASSED],
         passed_there=comparison.there[Outcome.PASSED] if plan.whole else None,
         where=suite.where,

@@ -23,7 +23,8 @@ class Suite:
 
     If the wheel has no tests, ``tests`` is their folder in the source distribution, which is
     downloaded. ``ignored`` are modules, relative to the folder of the tests, that do not run: they
-    need packages that are not installed, or take hours. ``where`` names the cause if the suite is
+    need packages that are not installed, or take hours. If a library has several suites, ``part``
+    distinguishes their names. ``where`` names the cause if the suite is
     more than ``report.SLOWER`` times slower. A quick run takes one of ``shares`` parts of the
     tests, which the commit chooses.
 
@@ -36,16 +37,17 @@ class Suite:
     shares: int = 1
     tests: str = ""
     ignored: tuple[str, ...] = ()
+    part: str = ""
     on_demand: bool = False
 
     @property
     def name(self) -> str:
         """Name of the part on the command line."""
-        return self.library
+        return f"{self.library}_{self.part}" if self.part else self.library
 
     def allowed(self) -> dict[str, str]:
-        """Allowed differences with reasons, from ``differences/<library>.toml``."""
-        return read_allowed(HERE / "differences" / f"{self.library}.toml")
+        """Allowed differences with reasons, from ``differences/<name>.toml``."""
+        return read_allowed(HERE / "differences" / f"{self.name}.toml")
 
     def share(self, nodes: list[str], step: Step | None) -> list[str]:
         """Return the tests that run at a step of the rotation; all of them for ``None``."""
@@ -64,6 +66,7 @@ class Script:
     Iterative solvers stop within their own tolerance, and training amplifies differences.
 
     A script ``on_demand`` runs only if it is named, because its libraries are many and large.
+    ``pinned`` is a further file of versions, which are installed for this script only.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Script:
     atol: float
     where: str = ""
     on_demand: bool = False
+    pinned: str = ""
 
     @property
     def path(self) -> Path:
@@ -98,6 +102,13 @@ def read_allowed(path: Path) -> dict[str, str]:
             reasons[test] = table["reason"]
     return reasons
 
+
+HAIKU_LAYERS: Final = (
+    "attention", "basic", "batch_norm", "bias", "conv", "depthwise_conv", "dot", "embed",
+    "group_norm", "layer_norm", "moving_averages", "no_flax", "pad", "pool", "reshape", "rms_norm",
+    "spectral_norm", "test_utils", "transform",
+)  # fmt: skip
+"""Modules of Haiku's tests that do not run."""
 
 PARTS: Final[tuple[Suite | Script, ...]] = (
     Suite("chex", "chex"),
@@ -142,6 +153,14 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
     Script("grain_resumed", "grain", rtol=1e-5, atol=1e-6, on_demand=True),
     Script("onnx_model", "onnx", rtol=1e-3, atol=1e-5, on_demand=True),
     Script("safetensors_npz", "safetensors", rtol=1e-5, atol=1e-6, on_demand=True),
+    Script(
+        "torch_dlpack",
+        "torch",
+        rtol=1e-4,
+        atol=1e-5,
+        on_demand=True,
+        pinned="requirements_torch.txt",
+    ),
     Script("stablehlo_iree", "iree-base-compiler", rtol=1e-4, atol=1e-5, on_demand=True),
     # Ignored: modules that need tensorflow.
     Suite(
@@ -153,6 +172,29 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
         ),
         on_demand=True,
     ),
+    # Ignored: modules that compile for hours (layers), and a module that needs tensorflow.
+    Suite(
+        "dm-haiku",
+        "haiku",
+        ignored=(
+            "_src/flax",
+            "_src/integration",
+            "_src/nets",
+            *(f"_src/{name}_test.py" for name in HAIKU_LAYERS),
+        ),
+        on_demand=True,
+    ),
+    # Ignored: folders with modules of the same names, and modules that need tensorflow.
+    Suite(
+        "flax",
+        "flax",
+        tests="tests",
+        ignored=("linen", "nnx", "io_test.py", "tensorboard_test.py"),
+        part="core_tests",
+        on_demand=True,
+    ),
+    Suite("flax", "flax", tests="tests/linen", part="linen_tests", on_demand=True),
+    Suite("flax", "flax", tests="tests/nnx", part="nnx_tests", on_demand=True),
     Suite("jmp", "jmp", on_demand=True),
     # Ignored: modules that jax 0.12 and the installed flax cannot import, and examples.
     Suite(
@@ -196,5 +238,7 @@ def pins(arguments: Sequence[str]) -> list[Path]:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--only", nargs="+", default=[])
     names = parser.parse_known_args(arguments)[0].only
-    more = any(is_on_demand(part) for part in PARTS if part.name in names)
-    return [REQUIREMENTS, REQUIREMENTS_ON_DEMAND] if more else [REQUIREMENTS]
+    named = [part for part in PARTS if part.name in names]
+    files = [REQUIREMENTS_ON_DEMAND] if any(map(is_on_demand, named)) else []
+    pinned = {part.pinned for part in named if isinstance(part, Script) and part.pinned}
+    return [REQUIREMENTS, *files, *(HERE / name for name in sorted(pinned))]

@@ -152,6 +152,9 @@ group(
     std=lambda w: w.jnp.std(w.X, axis=1),
     softmax=lambda w: w.lib.nn.softmax(w.A, axis=1),
     softmax_free=lambda w: w.lib.nn.softmax(w.X, axis=1),
+    attention_of_groups=lambda w: w.lib.nn.dot_product_attention(
+        *(w.put(np.ones((4, 3, n, 2), np.float32), None, None, "x") for n in (4, 2, 2))
+    ),
     logsumexp=lambda w: w.lib.nn.logsumexp(w.A, axis=0),
     max_keep=lambda w: w.jnp.max(w.A, axis=1, keepdims=True),
     any=lambda w: w.jnp.any(w.A > 0, axis=0),

@@ -31,6 +31,11 @@ def loss(weights):
 
 
 value, grads = jax.value_and_grad(loss)(weights)
+legendre = e3nn.spherical_harmonics(
+    "0e + 1o + 2e + 3o", y.array[:, 1:4], True, algorithm=("legendre", "dense")
+)
+coefficients = e3nn.normal("0e + 1o + 2e", jax.random.key(4))
+grid = e3nn.to_s2grid(coefficients, 10, 9, quadrature="gausslegendre")
 print(
     json.dumps(
         {
@@ -38,6 +43,9 @@ print(
             "product": product.array.sum(-1).tolist(),
             "equivariant": bool(error < 1e-4),
             "harmonics": y.array[0].tolist(),
+            "legendre": legendre.array[0].tolist(),
+            "grid": grid.grid_values.sum(0).tolist(),
+            "from grid": e3nn.from_s2grid(grid, "0e + 1o + 2e").array.tolist(),
             "loss": float(value),
             "grads": [float(jnp.linalg.norm(g)) for g in jax.tree.leaves(grads)],
             "clebsch": float(jnp.abs(e3nn.clebsch_gordan(1, 1, 2)).sum()),
