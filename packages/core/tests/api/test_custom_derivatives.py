@@ -275,6 +275,42 @@ class TestCustomVjp:
         assert_close(px.vmap(px.grad(fun))(X), px.vmap(px.grad(plain))(X))
         assert_close(px.grad(px.grad(fun))(0.7), px.grad(px.grad(plain))(0.7))
 
+    @pytest.mark.parametrize("symbolic_zeros", [False, True])
+    @pytest.mark.parametrize(
+        ("fun", "expected"),
+        [
+            (lambda f, g, x, s: g(f(x, s), x), 7.0),
+            (lambda f, g, x, s: g(lax.sin(f(x, s)), x), 7.0),
+            (lambda f, g, x, s: g(f(f(x, s), s), x), 14.0),
+            (lambda f, g, x, s: px.jit(lambda x, s: g(f(x, s), x))(x, s), 7.0),
+            (lambda f, g, x, s: px.checkpoint(lambda x: g(f(x, s), x))(x), 7.0),
+            (lambda f, g, x, s: lax.cond(x > 0, lambda x: g(f(x, s), x), lambda x: x, x), 7.0),
+            (
+                lambda f, g, x, s: lax.scan(
+                    lambda c, _: (g(f(c, s), c), None), x, None, length=2
+                )[0],
+                14.0,
+            ),
+            (lambda f, g, x, s: lax.stop_gradient(f(x, s)) + x, 0.0),
+            (lambda f, g, x, s: (f(x, s), x)[1], 0.0),
+        ],
+        ids=["direct", "through sin", "chain", "jit", "checkpoint", "cond", "scan", "stopped",
+             "unused"],
+    )  # fmt: skip
+    def test_rules_are_called_for_results_without_cotangents(self, fun, expected, symbolic_zeros):
+        # As quantized layers do, which return their statistics as a gradient.
+        f, g = px.custom_vjp(lambda x, s: x * 2), px.custom_vjp(lambda y, x: y * x)
+        value = (lambda x: x.value) if symbolic_zeros else (lambda x: x)
+        f.defvjp(
+            lambda x, s: (value(x) * 2, None),
+            lambda _, ct: (None, F32(7.0)),
+            symbolic_zeros=symbolic_zeros,
+        )
+        g.defvjp(lambda y, x: (y * x, None), lambda _, ct: (None, ct))
+        for transform in (px.grad, lambda fun, argnums: px.jit(px.grad(fun, argnums))):
+            gradients = transform(lambda x, s: fun(f, g, x, s), argnums=(0, 1))(1.5, 1.0)
+            assert [float(x) for x in gradients] == [1.0, expected]
+
     def test_forward_mode_of_linear_parts_is_refused(self):
         f = marked_vjp()
         for fun in (f, lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]):

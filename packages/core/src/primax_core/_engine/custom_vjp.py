@@ -24,6 +24,7 @@ from .._trace.core import Trace, bind_on, placed_like, set_trace, typeof
 from .._transform.batching import BatchTrace, batch_of, batch_with_aux, move_axis, sum_axis
 from .._transform.jvp import JVPTrace, JVPTracer
 from .._transform.linearize import GradTracer, LinearizeTrace
+from .._transform.transpose import always_transposed
 from .._transform.zeros import Zero, instantiate
 from .custom_jvp import SymbolicZero, rule_applies, suspended
 from .custom_rules import (
@@ -40,6 +41,7 @@ custom_vjp_call_p: Final = Primitive(
     "custom_vjp_call", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache
 )
 custom_lin_p: Final = Primitive("custom_lin", multiple_results=True, applies_jaxprs=True)
+always_transposed.add(custom_lin_p)
 
 
 class PerturbedValue:
@@ -137,8 +139,6 @@ def _has_tangent(aval) -> bool:
 def run_bwd(cts: Sequence, residuals, *, bwd, out_avals, in_avals, which, symbolic_zeros, **_):
     """Call a backward rule; return cotangents of the arguments in ``which``, ``None`` for zeros."""
     if symbolic_zeros:
-        if all(c is None for c in cts):
-            return [None] * len(which)
         dense = [SymbolicZero(a) if c is None else as_result(c) for c, a in zip(cts, out_avals)]
     else:
         dense = [

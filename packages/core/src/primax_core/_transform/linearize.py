@@ -428,15 +428,21 @@ def linearize_with_aux(
     return [p for p, _ in split], [t for _, t in split], trace, ins, aux
 
 
-def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jaxpr, list[bool]]:
-    """The tape as one linear jaxpr; its constants are the residuals."""
-    used: set[Node] = set()
-    stack = [t.node for t in tangents if t is not None and t.node is not None]
+def reachable_nodes(tangents: Sequence[Tangent]) -> set[Node]:
+    """The nodes of a tape on which linear values depend."""
+    nodes: set[Node] = set()
+    stack = [t.node for t in tangents if t.node is not None]
     while stack:
         node = stack.pop()
-        if node not in used:
-            used.add(node)
+        if node not in nodes:
+            nodes.add(node)
             stack.extend(t.node for t in node.inputs if t.node is not None)
+    return nodes
+
+
+def tape_to_jaxpr(outs, tangents, tape, ins, instantiate_outs=None) -> tuple[Jaxpr, list[bool]]:
+    """The tape as one linear jaxpr; its constants are the residuals."""
+    used = reachable_nodes([t for t in tangents if t is not None])
     writer = StagingTrace(state.trace)
     values: dict[Tangent, Any] = {t: writer.new_input(t.aval) for t in ins}
     here = state.name_stack, state.source

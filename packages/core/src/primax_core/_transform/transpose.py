@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from .._base import source
 from .._base.config import state
@@ -11,14 +11,19 @@ from .._ir import rules as rule_kinds
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Eqn, Jaxpr, Literal, Var
 from .._ir.placement import transposed
+from .._ir.primitive import Primitive
 from .._ir.rule_results import check_count, code_of
 from .._trace.core import bind_on, call_on, placed_like, typeof
 from .._trace.interpret import EquationContext
 from .._trace.reference_ops import references
 from .._trace.staging import stage_with_aux
 from .derived import derive, derive_from_jaxpr
-from .linearize import Node, Tangent
+from .linearize import Node, Tangent, reachable_nodes
 from .zeros import Linear, SymbolicOperandError, Zero, add_tangents, instantiate
+
+always_transposed: Final[set[Primitive]] = set()
+"""Primitives that are transposed without cotangents too, if a result depends on them: a user's
+backward rule need not return zeros for zeros."""
 
 
 def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: Sequence[Tangent]):
@@ -26,12 +31,18 @@ def run_tape_backwards(tape: Sequence[Node], out_cts: dict[Tangent, Any], ins: S
     cts: dict[Tangent, Any] = dict(out_cts)
     here = state.name_stack, state.source
     forward, backward = None, here[0]
+    reachable: set[Node] | None = None
     try:
         for node in reversed(tape):
             node_cts = [cts.pop(t, None) for t in node.outputs]
             nonzero = [c for c in node_cts if c is not None]
             if not nonzero:
-                continue
+                if all(eqn.primitive not in always_transposed for eqn in node.jaxpr.eqns):
+                    continue
+                if reachable is None:
+                    reachable = reachable_nodes([t for t, c in out_cts.items() if c is not None])
+                if node not in reachable:
+                    continue
             if node.at is not None:
                 if node.at[0] is not forward:
                     from .._ir.name_stack import transposed_scopes
@@ -168,10 +179,19 @@ def _backward_pass(
     for v, ct in zip(jaxpr.outvars, cts):
         if type(v) is Var and v in linear_vars and type(ct) is not Zero:
             ct_env[v] = add_tangents(ct_env[v], ct) if v in ct_env else ct
+    needed: set[Any] | None = None
     for eqn in reversed(linear_eqns):
         out_cts = [ct_env.pop(v, None) for v in eqn.outvars]
         if all(c is None for c in out_cts):
-            continue
+            if eqn.primitive not in always_transposed:
+                continue
+            if needed is None:
+                needed = {v for v in jaxpr.outvars if type(v) is Var}
+                for other in reversed(linear_eqns):
+                    if not needed.isdisjoint(other.outvars):
+                        needed.update(v for v in other.invars if type(v) is Var)
+            if needed.isdisjoint(eqn.outvars):
+                continue
         context.enter(eqn)
         linear_args = tuple(type(v) is Var and v in linear_vars for v in eqn.invars)
         values = [
