@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._base import pytree, source
+from .._base.operand_trees import operand_tree
 from .._base.source import name_of as name_of
 from .._ir.jaxpr import DebugInfo
 
@@ -92,10 +93,10 @@ def leaf_names(fun: Callable, args: tuple, kwargs: dict) -> list[str]:
     paths = []
     for i, arg in enumerate(args):
         base = names[i] if i < len(names) else f"args[{i - len(names)}]" if names else f"args[{i}]"
-        for path, _ in pytree.tree_leaves_with_path(arg):
+        for path, _ in pytree.tree_leaves_with_path(operand_tree(arg)):
             paths.append(base + pytree.keystr(path))
     for key, arg in sorted(kwargs.items()):
-        for path, _ in pytree.tree_leaves_with_path(arg):
+        for path, _ in pytree.tree_leaves_with_path(operand_tree(arg)):
             paths.append(key + pytree.keystr(path))
     return paths
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._ir.jaxpr import Eqn, Jaxpr, jaxprs_in
 from .._ir.rules import devices as devices_rule
 from .._lower import compile as _compile
@@ -20,7 +20,7 @@ from .._trace.axes import axis_env
 from .jit import JitFunction, formats_of, jit, options_on_devices, placement
 from .retraces import Change, changes
 
-_flatten = pytree.tree_flatten
+_flatten = flatten_operands
 
 
 class Signature(NamedTuple):

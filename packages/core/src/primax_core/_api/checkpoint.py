@@ -7,6 +7,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from .._base import pytree, source
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from .._engine.jit_cache import JitCache
@@ -24,7 +25,7 @@ from ..lax.trigonometric import sin
 from .arguments import as_tuple, check_callable, debug_info, leaf_names, name_of
 from .vjp import differentiable
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._engine.jit_cache import TracedCall, trace_function
 from .._engine.results import as_result
 from .._ir import dtypes
@@ -18,7 +19,7 @@ from .._trace.staging import close_over
 from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 
 class ConvertedClosure:

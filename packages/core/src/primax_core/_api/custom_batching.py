@@ -8,6 +8,7 @@ from typing import Any
 
 from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.source import api_boundary, take_attributes
 from .._engine.custom_vmap import CustomVmap, custom_vmap_call_p
 from .._engine.results import as_result
@@ -18,7 +19,7 @@ from ..lax.broadcasting import broadcast
 from ..lax.control.loops import map as lax_map
 from .arguments import Flattened, check_callable, describe, name_of, resolve_keywords
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 
 class custom_vmap:

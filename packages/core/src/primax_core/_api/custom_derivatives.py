@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import errors, pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands, operand_tree, same_structure
 from .._base.pytree import PyTree
 from .._base.source import api_boundary, take_attributes
 from .._engine.custom_jvp import CustomJVP, SymbolicZero, custom_jvp_call_p
@@ -31,7 +32,7 @@ from .arguments import (
     resolve_keywords,
 )
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -224,7 +225,7 @@ def _checked_jvp_outputs(pair, rule: Callable, fun: Callable):
     out, out_dot = pair
     outs, tree = _flatten(out)
     dots, dot_tree = _flatten(out_dot)
-    if tree != dot_tree:
+    if not same_structure(dot_tree, tree):
         raise TypeError(
             f"Custom JVP rule {describe(rule)} for function {name_of(fun)} must produce primal and "
             "tangent outputs with equal container (pytree) structures, but got "
@@ -477,21 +478,22 @@ def _checked_bwd_outputs(cts, in_tree, avals: Sequence, bwd: Callable, fun: Call
     if not isinstance(cts, tuple) or len(cts) != n_args:
         raise TypeError(f"{problem}, but got {cts!r}.")
     dummy = object()
-    try:
-        full = pytree.broadcast_prefix(
-            pytree.tree_map(lambda x: dummy if x is None else x, cts, is_leaf=lambda x: x is None),
-            _unflatten(in_tree, list(range(in_tree.num_leaves))),
-            is_leaf=lambda x: x is dummy,
-        )
-    except ValueError as e:
-        raise TypeError(f"{problem}, but got {_flatten(cts)[1]}: {e}") from None
-    leaves, tree = _flatten(
+    marked = operand_tree(
         pytree.tree_map(lambda x: dummy if x is None else x, cts, is_leaf=lambda x: x is None)
     )
-    if len(leaves) == in_tree.num_leaves and tree == in_tree:
-        full = leaves
-    elif any(f is not dummy and _is_repeated(f, leaves, full) for f in full):
-        raise TypeError(f"{problem}, but got {tree}.")
+    full, tree = _flatten(marked)
+    if not same_structure(tree, in_tree):
+        leaves = full
+        try:
+            full = pytree.broadcast_prefix(
+                marked,
+                _unflatten(in_tree, list(range(in_tree.num_leaves))),
+                is_leaf=lambda x: x is dummy,
+            )
+        except ValueError as e:
+            raise TypeError(f"{problem}, but got {_flatten(cts)[1]}: {e}") from None
+        if any(f is not dummy and _is_repeated(f, leaves, full) for f in full):
+            raise TypeError(f"{problem}, but got {tree}.")
     results = []
     for ct, aval in zip(full, avals, strict=True):
         expected = aval.tangent_aval()

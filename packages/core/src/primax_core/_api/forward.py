@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands, same_structure
 from .._base.source import api_boundary
 from .._engine.results import as_result
 from .._ir import dtypes
@@ -24,7 +25,7 @@ from .arguments import check_callable, debug_info, describe
 from .shape_struct import type_like
 from .vjp import differentiable, output_aval, pull_back, split_aux
 
-tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+tree_flatten, tree_unflatten = flatten_operands, pytree.tree_unflatten
 
 
 @api_boundary
@@ -68,7 +69,7 @@ def jvp(
         )
     leaves, in_tree = tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
-    if in_tree != tangent_tree:
+    if not same_structure(tangent_tree, in_tree):
         raise TypeError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have "
             f"tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
@@ -199,7 +200,7 @@ class _Linearized:
     def __call__(self, consts, *tangents):
         jaxpr, out_mask, out_avals, in_avals, in_mask, in_tree, out_tree = self.key
         leaves, tree = tree_flatten(tangents)
-        if tree != in_tree:
+        if not same_structure(tree, in_tree):
             raise TypeError(
                 "the linearized function was called with a tree of tangents "
                 f"{tree}, but expected {in_tree}"
@@ -283,7 +284,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     @api_boundary
     def transposed(ct):
         cts, tree = tree_flatten(ct)
-        if tree != out_tree:
+        if not same_structure(tree, out_tree):
             raise TypeError(
                 f"cotangent tree does not match function output, expected {out_tree} but got {tree}"
             )

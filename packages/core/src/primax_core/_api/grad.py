@@ -7,7 +7,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from .._base import caches, pytree
+from .._base import caches
+from .._base.operand_trees import flatten_operands
 from .._base.source import api_boundary_of
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
@@ -17,7 +18,7 @@ from .._trace.staging import tracer_classes
 from .arguments import Closed, check_callable, checked_argnums
 from .vjp import VJP, pull_back
 
-tree_flatten = pytree.tree_flatten
+tree_flatten = flatten_operands
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import caches, pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
 from .._ir import dtypes
@@ -29,7 +30,7 @@ from .grad import OF_COMPLEX, check_grad_input, check_real_or_complex
 from .vjp import pull_back
 from .vmap import vmap
 
-tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+tree_flatten, tree_unflatten = flatten_operands, pytree.tree_unflatten
 
 _P = ParamSpec("_P")
 

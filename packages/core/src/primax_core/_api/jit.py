@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from .._base import caches, pytree, source
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.pytree import PyTree
 from .._base.source import take_attributes
 from .._base.tree_prefix import flatten_axes
@@ -37,7 +38,7 @@ from .formats import (
 from .shape_struct import type_like
 from .stages import Lowered, Traced
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -116,7 +117,7 @@ class JitFunction(Generic[_P, _R]):
                     elif len(args) == 1 and type(first := args[0]) is ArrayImpl:
                         entry = self._entries.get((state.key, first._spec))
                     elif self._nested:
-                        leaves, tree = _flatten(args)
+                        leaves, tree = pytree.tree_flatten(args)
                         entry = self._trees.get((state.key, tree, *[a._spec for a in leaves]))
                     else:
                         entry = self._entries.get((state.key, *[a._spec for a in args]))
@@ -179,7 +180,7 @@ class JitFunction(Generic[_P, _R]):
             arrays = all(isinstance(a, ArrayImpl) for a in args)
             self._nested = self._nested or not arrays
             if self._nested and not (arrays and len(args) == 1):
-                self._trees[state.key, _flatten(args)[1], *specs] = entry
+                self._trees[state.key, pytree.tree_flatten(args)[1], *specs] = entry
             else:
                 self._entries[state.key, *specs] = entry
             return

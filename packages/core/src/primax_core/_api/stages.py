@@ -9,6 +9,7 @@ from typing import Any
 
 from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._ir.avals import ShapedArray
 from .._ir.jaxpr import DebugInfo, Jaxpr
 from .._ir.placement import is_placed
@@ -25,7 +26,7 @@ from .._trace.reference_ops import references
 from .formats import ArgumentSpec
 from .shape_struct import ShapeDtypeStruct
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 
 class ArgInfo:

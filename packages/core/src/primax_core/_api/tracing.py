@@ -8,6 +8,7 @@ from typing import Any
 
 from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.source import api_boundary, api_boundary_of
 from .._engine.jit_cache import trace_function
 from .._ir.jaxpr import Jaxpr
@@ -17,7 +18,7 @@ from .arguments import as_tuple, check_callable, debug_info, name_of
 from .shape_struct import type_like
 from .stages import out_struct
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 
 def make_jaxpr(

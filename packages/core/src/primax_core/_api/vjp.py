@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands, same_structure
 from .._base.source import api_boundary
 from .._engine.results import as_python, as_result
 from .._ir import dtypes
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .grad_refs import GradAccumulation, WithRefs
     from .saved_arguments import SavedArguments
 
-tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+tree_flatten, tree_unflatten = flatten_operands, pytree.tree_unflatten
 
 
 class VJP:
@@ -150,7 +151,7 @@ class VJP:
 
     def _apply(self, out_ct: Any, entries: list[Any] | None) -> Any:
         cts, tree = tree_flatten(out_ct)
-        if tree != self.out_tree:
+        if not same_structure(tree, self.out_tree):
             raise ValueError(
                 "unexpected tree structure. The cotangents passed to a function that `vjp` "
                 "returned must have the structure of the differentiated function's result: got "

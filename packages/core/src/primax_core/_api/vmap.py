@@ -8,6 +8,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from .._base import pytree
+from .._base.operand_trees import axes_of_parts, flatten_operands, is_axis_spec
 from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
@@ -19,7 +20,7 @@ from .._transform.batching import Axis, batch_with_aux, divided, move_axis, sum_
 from ..lax.conversion import convert_element_type
 from .arguments import check_callable, debug_info, leaf_names
 
-tree_flatten, tree_unflatten = pytree.tree_flatten, pytree.tree_unflatten
+tree_flatten, tree_unflatten = flatten_operands, pytree.tree_unflatten
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -130,7 +131,7 @@ def vmap(
                 "vmap wrapped function must be passed at least one argument containing an array or "
                 f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
             )
-        dims = flat_axes(in_axes, in_tree, args, kwargs)
+        dims = axes_of_parts(in_tree, flat_axes(in_axes, in_tree, args, kwargs))
         count = axis_size
         if own is not None:
             pairs = [own.pack(x, d) for x, d in zip(leaves, dims)]
@@ -156,7 +157,7 @@ def vmap(
             return own.join(outs, flat_out_axes(out_axes, out_tree), total), out_tree
 
         outs, out_dims, out_tree = batch_with_aux(flat, leaves, dims, axis, fun)
-        requested = flat_out_axes(out_axes, out_tree)
+        requested = axes_of_parts(out_tree, flat_out_axes(out_axes, out_tree), True)
         return tree_unflatten(
             out_tree,
             [
@@ -207,7 +208,9 @@ def _wrong_length(in_axes: tuple, args: tuple, kwargs: dict) -> ValueError:
 def _is_position(x: Any) -> bool:
     if other.classes is not None and type(x) in other.classes.specs:
         return True
-    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+    if isinstance(x, (int, np.integer)):
+        return not isinstance(x, bool)
+    return is_axis_spec(x)
 
 
 def _check_axis_leaves(axes: Any, what: str) -> None:

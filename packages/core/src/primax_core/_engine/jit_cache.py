@@ -17,6 +17,7 @@ import numpy as np
 
 from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.single_flight import SingleFlight
 from .._base.weak_sets import members
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -31,7 +32,7 @@ from .._trace.reference_ops import references
 from .._trace.staging import close_over, has_tracers, stage_with_aux, tracer_classes
 from .call import jit_p
 
-_flatten = pytree.tree_flatten
+_flatten = flatten_operands
 _unflatten = pytree.tree_unflatten
 
 
@@ -449,7 +450,7 @@ def make_callable(
             if check is not None:
                 check(*args)
             static_key, fixed, open_kwargs = _bind_static(fun, kwargs, static)
-            leaves, in_tree = _flatten((args, open_kwargs))
+            leaves, in_tree = pytree.tree_flatten((args, open_kwargs))
             out = cache.call_flat(fixed, static_key, leaves, in_tree)
         except TypeError as e:  # also one of an operator, which an object need not have
             converted = [_converted(x) for x in args]

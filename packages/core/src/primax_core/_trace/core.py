@@ -248,7 +248,11 @@ def argument_type(x: Any) -> ShapedArray:
         aval = x.aval
     except AttributeError:
         return typeof(x.__jax_array__()) if foreign.converts_itself(x) else _type_of_other(x)
-    return aval if type(aval) is ShapedArray else _unusual_aval(x, aval)
+    if type(aval) is ShapedArray:
+        return aval
+    if not hasattr(type(x), "aval") and foreign.converts_itself(x):
+        return typeof(x.__jax_array__())  # `aval` is that of a reference to its array
+    return _unusual_aval(x, aval)
 
 
 def _unusual_aval(x: Any, aval: Any) -> Any:

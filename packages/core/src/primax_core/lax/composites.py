@@ -10,6 +10,7 @@ import numpy as np
 
 from .._base import errors, pytree
 from .._base.config import state
+from .._base.operand_trees import flatten_operands
 from .._base.source import api_boundary
 from .._engine.jit_cache import trace_function
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -22,7 +23,7 @@ from .._transform.batching import batch_jaxpr
 from .._transform.call_rules import add_call_rules
 from .trigonometric import cos, sin
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 composite_p: Final = Primitive(
     "composite", multiple_results=True, cache_on=lambda params: params["call_jaxpr"].cache

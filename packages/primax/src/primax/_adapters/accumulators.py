@@ -40,7 +40,12 @@ class ValAccum(GradAccum):
     def accum(self, x: Any) -> None:
         """Add a cotangent."""
         if x is not None and not is_zero(x):
-            self.val = x if is_zero(self.val) else add_tangents(self.val, x)
+            if is_zero(self.val):
+                self.val = x
+            elif getattr(self.aval, "is_high", False):
+                self.val = self.aval.vspace_add(self.val, x)
+            else:
+                self.val = add_tangents(self.val, x)
 
     def freeze(self) -> Any:
         """Return the sum."""

@@ -1,4 +1,4 @@
-"""Operations defined as classes: the reference's ``HiPrim``, on arrays."""
+"""Operations defined as classes: the reference's ``HiPrim``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from typing import Any, Final, NamedTuple
 
 import primax_core
 from primax_core import extend
-from primax_core.extend import Effect, Primitive, Zero, instantiate, is_zero, typeof
+from primax_core.extend import Effect, Primitive, Tracer, Zero, instantiate, is_zero, typeof
+from primax_core.extend.traces import StagingTrace
 from primax_core.tree_util import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from primax_core.typing import ArrayLike, PyTree
 
 from .accumulators import GradAccum, ValAccum
 from .batching import AxisData, axis_of, batch_of
+from .hitypes import (
+    HiType,
+    grouped,
+    lo_types,
+    lowered,
+    lowered_tangent,
+    raised,
+    raised_tangent,
+    tangent_type,
+)
 from .jaxprs import AbstractValue, mapped_aval, unmapped_aval
 
 control_flow_allowed_effects: Final[frozenset[type[Effect]]] = frozenset({Effect})
@@ -22,7 +33,7 @@ call_hi_primitive_p: Final = Primitive("call_hi_primitive", multiple_results=Tru
 
 
 class HiPrim:
-    """Base class of operations on pytrees of arrays.
+    """Base class of operations on pytrees of arrays, and of values of a :class:`HiType`.
 
     A subclass sets ``in_avals`` (a tuple with a pytree of types for each argument), ``out_aval`` (a
     pytree of types) and ``params`` (a dict of hashable values, which become attributes) before it
@@ -49,9 +60,7 @@ class HiPrim:
         self.out_tree: Any
         self.in_avals_flat, self.in_tree = _types(self.in_avals)
         self.out_avals_flat, self.out_tree = _types(self.out_aval)
-        for aval in (*self.in_avals_flat, *self.out_avals_flat):
-            if isinstance(aval, HiType):
-                raise aval._refusal()
+        self._high = any(isinstance(a, HiType) for a in (*self.in_avals_flat, *self.out_avals_flat))
         self.__dict__.update(self.params)
 
     def _key(self) -> tuple[Any, ...]:
@@ -79,20 +88,42 @@ class HiPrim:
             raise TypeError(f"{self} expects arguments of structure {self.in_tree}, got {tree}")
         for x, aval in zip(leaves, self.in_avals_flat):
             got = typeof(x)
-            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+            if isinstance(aval, HiType) or isinstance(got, HiType):
+                matches = type(got) is type(aval) and _same_arrays(got, aval)
+            else:
+                matches = (got.shape, got.dtype) == (aval.shape, aval.dtype)
+            if not matches:
                 raise TypeError(f"{self} expects {aval}, got {got}")
         self.check(*tree_unflatten(self.in_tree, [typeof(x) for x in leaves]))
+        if self._high:
+            trace = extend.current_trace()
+            if not isinstance(trace, StagingTrace) and not any(
+                isinstance(a, Tracer) for x, t in zip(leaves, self.in_avals_flat)
+                for a in lowered(t, x)
+            ):  # fmt: skip
+                return self.expand(*args)  # also with effects on the values themselves
+            if self._defines("staging"):
+                return self.staging(trace, None, *args)
         if self._defines("vjp_fwd") and not self._defines("jvp"):
             return self._with_reverse_rule(args)
         return self._bound(leaves)
 
     def _bound(self, leaves: Sequence[Any]) -> Any:
-        return tree_unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, op=self))
+        if not self._high:
+            return tree_unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, op=self))
+        arrays = [a for x, t in zip(leaves, self.in_avals_flat) for a in lowered(t, x)]
+        return _value(self.out_avals_flat, self.out_tree, self._bound_arrays(arrays))
+
+    def _bound_arrays(self, arrays: Sequence[Any]) -> Any:
+        return call_hi_primitive_p.bind(*arrays, op=self)
 
     def _defines(self, rule: str) -> bool:
         return getattr(type(self), rule) is not getattr(HiPrim, rule)
 
     def _with_reverse_rule(self, args: tuple[Any, ...]) -> Any:
+        if self._high:
+            return self._with_reverse_rule_of_arrays(args)
+
         @primax_core.custom_vjp
         def call(*operands: Any) -> Any:
             return self._bound(tree_leaves(operands))
@@ -106,12 +137,39 @@ class HiPrim:
         call.defvjp(fwd, bwd)
         return call(*args)
 
+    def _with_reverse_rule_of_arrays(self, args: tuple[Any, ...]) -> Any:
+        """The operation with its reverse rule, on the arrays of values of user-defined types."""
+
+        @primax_core.custom_vjp
+        def call(*arrays: Any) -> Any:
+            return self._bound_arrays(arrays)
+
+        def fwd(*arrays: Any) -> tuple[Any, Any]:
+            for aval in self.in_avals_flat:
+                _tangent_of(aval)  # raises an error for types without derivatives
+            operands = _value(self.in_avals_flat, self.in_tree, arrays)
+            out, residuals = self.vjp_fwd((True,) * len(self.in_avals_flat), *operands)
+            return _flat_result(self, out, "vjp_fwd"), residuals
+
+        def bwd(residuals: Any, cts: Any) -> tuple[Any, ...]:
+            values = [raised_tangent(t, c) for t, c in grouped(self.out_avals_flat, cts)]
+            back = self._cotangents(residuals, tree_unflatten(self.out_tree, values))
+            leaves = tree_leaves(tuple(back))
+            return tuple(
+                a for t, c in zip(self.in_avals_flat, leaves) for a in lowered_tangent(t, c)
+            )
+
+        call.defvjp(fwd, bwd)
+        leaves = tree_leaves(args)
+        arrays = [a for x, t in zip(leaves, self.in_avals_flat) for a in lowered(t, x)]
+        return _value(self.out_avals_flat, self.out_tree, call(*arrays))
+
     def _cotangents(self, residuals: Any, ct: Any) -> Sequence[Any]:
         if self._defines("vjp_bwd"):
-            accums = [ValAccum(a.tangent_aval()) for a in self.in_avals_flat]
+            accums = [ValAccum(_tangent_of(a)) for a in self.in_avals_flat]
             self.vjp_bwd(residuals, ct, *tree_unflatten(self.in_tree, accums))
             cotangents: Sequence[Any] = tree_unflatten(
-                self.in_tree, [instantiate(a.freeze()) for a in accums]
+                self.in_tree, [instantiate_zeros(a.freeze()) for a in accums]
             )
             return cotangents
         return [_without_zeros(c) for c in self.vjp_bwd_retval(residuals, ct)]
@@ -124,6 +182,13 @@ class HiPrim:
 
     def check(self, *arg_tys: Any) -> None:
         """Raise an error if the types of the arguments (pytrees) are invalid."""
+
+    def staging(self, trace: Any, source_info: Any, /, *args: Any) -> Any:
+        """Apply the operation to traced values, or in a function that is traced.
+
+        It is called if a type of the operation is a :class:`HiType`.
+        """
+        return self._bound(tree_leaves(args))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         """Return the result and its tangent; tangents may be ``Zero``."""
@@ -172,43 +237,79 @@ def _types(tree: Any) -> tuple[list[Any], Any]:
 
 def _without_zeros(tree: Any) -> Any:
     leaves, structure = tree_flatten(tree, is_leaf=is_zero)
-    return tree_unflatten(structure, [instantiate(x) if is_zero(x) else x for x in leaves])
+    return tree_unflatten(structure, [instantiate_zeros(x) for x in leaves])
 
 
-def _args_of(prim: HiPrim, leaves: Sequence[Any]) -> tuple[Any, ...]:
-    args: tuple[Any, ...] = tree_unflatten(prim.in_tree, leaves)
+def _same_arrays(a: Any, b: Any) -> bool:
+    types, others = lo_types(a), lo_types(b)
+    return [(t.shape, t.dtype) for t in types] == [(t.shape, t.dtype) for t in others]
+
+
+def _tangent_of(aval: Any) -> Any:
+    return tangent_type(aval) if isinstance(aval, HiType) else aval.tangent_aval()
+
+
+def _value(avals: Sequence[Any], tree: Any, arrays: Sequence[Any]) -> Any:
+    """The tree of values that consist of the arrays; traced values if these are."""
+    return tree_unflatten(tree, [raised(t, own) for t, own in grouped(avals, arrays)])
+
+
+def _args_of(prim: HiPrim, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    args: tuple[Any, ...] = _value(prim.in_avals_flat, prim.in_tree, arrays)
     return args
 
 
+def _tangents_of(prim: HiPrim, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    leaves = [raised_tangent(t, own) for t, own in grouped(prim.in_avals_flat, arrays)]
+    tangents: tuple[Any, ...] = tree_unflatten(prim.in_tree, leaves)
+    return tangents
+
+
 def _flat_result(prim: HiPrim, out: Any, what: str) -> list[Any]:
+    """The arrays of a result."""
     leaves, tree = tree_flatten(out, is_leaf=is_zero)
     if tree != prim.out_tree:
         raise TypeError(f"{what} of {prim} gives the structure {tree}, not {prim.out_tree}")
-    return leaves
+    if not prim._high:
+        return leaves
+    return [a for t, x in zip(prim.out_avals_flat, leaves) for a in lowered(t, x)]
+
+
+def _expanded(prim: HiPrim, arrays: Sequence[Any]) -> list[Any]:
+    """The arrays of the result of the expansion, which gets values of the user's classes."""
+    values = [
+        t.raise_val(*own) if isinstance(t, HiType) else own[0]
+        for t, own in grouped(prim.in_avals_flat, arrays)
+    ]
+    out = prim.expand(*tree_unflatten(prim.in_tree, values))
+    return _flat_result(prim, out, "expand")
 
 
 @call_hi_primitive_p.rule(extend.abstract)
 def _abstract(*avals: Any, op: HiPrim) -> Any:
-    return op.out_avals_flat
+    return [t for a in op.out_avals_flat for t in lo_types(a)]
 
 
 @call_hi_primitive_p.rule(extend.expand)
 def _expand(*args: Any, op: HiPrim) -> Any:
-    return _flat_result(op, op.expand(*_args_of(op, args)), "expand")
+    return _expanded(op, args)
 
 
 @call_hi_primitive_p.rule(extend.jvp)
 def _jvp(primals: Any, tangents: Any, *, op: HiPrim) -> Any:
-    out, dots = op.jvp(_args_of(op, primals), _args_of(op, tangents))
-    return _flat_result(op, out, "jvp"), _flat_result(op, dots, "jvp")
+    out, dots = op.jvp(_args_of(op, primals), _tangents_of(op, tangents))
+    leaves, tree = tree_flatten(dots, is_leaf=is_zero)
+    if tree != op.out_tree:
+        raise TypeError(f"jvp of {op} gives the structure {tree}, not {op.out_tree}")
+    flat_dots = [a for t, x in zip(op.out_avals_flat, leaves) for a in lowered_tangent(t, x)]
+    return _flat_result(op, out, "jvp"), flat_dots
 
 
 @call_hi_primitive_p.rule(extend.batch)
 def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
-    if not op._defines("batch"):
+    if op._high or not op._defines("batch"):
         outs, out_dims = extend.batch_of(
-            lambda *leaves: _flat_result(op, op.expand(*_args_of(op, leaves)), "expand"),
-            args, dims, axis,
+            lambda *arrays: _expanded(op, arrays), args, dims, axis
         )  # fmt: skip
         return outs, out_dims
     data = AxisData(axis.name, axis.size)
@@ -222,19 +323,27 @@ def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
 
 @call_hi_primitive_p.rule(extend.transpose)
 def _transpose(cts: Any, *args: Any, op: HiPrim) -> Any:
-    accums = [ValAccum(a.aval) if extend.is_linear(a) else a for a in args]
-    ct = tree_unflatten(op.out_tree, cts)
+    linear = [extend.is_linear(a) for a in args]
     if op._defines("transpose"):
-        op.transpose(ct, *_args_of(op, accums))
-        cotangents = [a.freeze() if isinstance(a, ValAccum) else None for a in accums]
+        groups = list(grouped(op.in_avals_flat, args))
+        accums = [
+            ValAccum(_tangent_of(t) if isinstance(t, HiType) else own[0].aval)
+            if any(map(extend.is_linear, own))
+            else raised(t, own)
+            for t, own in groups
+        ]
+        outs = [raised_tangent(t, c) for t, c in grouped(op.out_avals_flat, cts)]
+        op.transpose(tree_unflatten(op.out_tree, outs), *tree_unflatten(op.in_tree, accums))
+        cotangents = [
+            c
+            for a, (t, own) in zip(accums, groups)
+            for c in (
+                lowered_tangent(t, a.freeze()) if isinstance(a, ValAccum) else [None] * len(own)
+            )
+        ]
         return [None if c is None or is_zero(c) else c for c in cotangents]
-    linear = [isinstance(a, ValAccum) for a in accums]
-    types = [a.aval if lin else typeof(a) for a, lin in zip(accums, linear)]
-
-    def expanded(*leaves: Any) -> list[Any]:
-        return _flat_result(op, op.expand(*_args_of(op, leaves)), "expand")
-
-    jaxpr = extend.stage(expanded, types, repr(op))
+    types = [a.aval if lin else typeof(a) for a, lin in zip(args, linear)]
+    jaxpr = extend.stage(lambda *arrays: _expanded(op, arrays), types, repr(op))
     back = extend.backward_pass(jaxpr, linear, args, list(cts))
     return [c if lin and not is_zero(c) else None for c, lin in zip(back, linear)]
 
@@ -280,7 +389,9 @@ def _fwd_by_lin(self: HiPrim, nzs_in: Any, /, *args: Any) -> tuple[Any, Any]:
 
 
 def _tangent_types(self: HiPrim) -> tuple[Any, ...]:
-    return _args_of(self, [instantiate(Zero(a.tangent_aval())) for a in self.in_avals_flat])
+    leaves = [instantiate_zeros(Zero(_tangent_of(a))) for a in self.in_avals_flat]
+    types: tuple[Any, ...] = tree_unflatten(self.in_tree, leaves)
+    return types
 
 
 def _back_by_jvp(self: HiPrim, res: Any, outgrad: Any, /) -> Any:
@@ -303,7 +414,9 @@ vjp_from_lin: Final = VJPRules(_fwd_by_lin, _back_by_lin)
 
 
 def instantiate_zeros(tangent: Zero | ArrayLike) -> Any:
-    """Replace a ``Zero`` by an array of zeros; return other tangents unchanged."""
+    """Replace a ``Zero`` by zeros of its type; return other tangents unchanged."""
+    if is_zero(tangent) and isinstance(tangent.aval, HiType):
+        return tangent.aval.vspace_zero()
     return instantiate(tangent)
 
 
@@ -384,71 +497,6 @@ def _broadcast_axes(axes: Any, tree: Any) -> list[Any]:
     from ..api_util import flatten_axes
 
     return flatten_axes("axes", tree_structure(tree, is_leaf=is_zero), axes)
-
-
-# User-defined types
-
-
-class HiType(AbstractValue):
-    """Base class of user-defined types whose values lower to arrays.
-
-    A subclass defines ``lo_ty`` (types of the arrays), ``lower_val`` and ``raise_val``. ``typeof``
-    returns such a type, but values of it cannot be operands of jaxprs.
-    """
-
-    def _refusal(self) -> NotImplementedError:
-        cls = type(self).__name__
-        return NotImplementedError(
-            f"values of the type {cls} cannot be operands: jaxprs hold arrays only. Register the "
-            "class of the values as a pytree (primax.tree_util.register_dataclass), and give its "
-            "operations rules with custom_vjp or custom_jvp"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("dtype", "ndim", "weak_type"):  # asked of the types of operands
-            raise self._refusal()
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def lo_ty(self) -> list[Any]:
-        """Return the types of the arrays that represent a value."""
-        raise NotImplementedError(f"{type(self).__name__} must define lo_ty")
-
-    def lower_val(self, hi_val: Any, /) -> list[Any]:
-        """Return the arrays that represent a value."""
-        raise NotImplementedError(f"{type(self).__name__} must define lower_val")
-
-    def raise_val(self, *lo_vals: Any) -> Any:
-        """Construct the value from its arrays."""
-        raise NotImplementedError(f"{type(self).__name__} must define raise_val")
-
-
-def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Register a class for ``typeof``; ``typeof_fn`` returns the type of a value."""
-    extend.register_value_type(val_cls, typeof_fn)
-
-
-class HiPspec:
-    """Base class for the partitioning of user-defined types over a mesh, which is not supported."""
-
-    def to_lo(self) -> tuple[Any, ...]:
-        """Return the partitioning of the arrays."""
-        raise NotImplementedError(f"{type(self).__name__} must define to_lo")
-
-
-class MappingSpec:
-    """Base class for the mapped axes of user-defined types under ``vmap``."""
-
-
-class aval_method(NamedTuple):
-    """Define a method ``fun(value, ...)`` of all values of a type; use it in the type's class."""
-
-    fun: Callable[..., Any]
-
-
-class aval_property(NamedTuple):
-    """Define a property ``fget(value)`` of all values of a type; use it in the type's class."""
-
-    fget: Callable[..., Any]
 
 
 class _AnyView(type):

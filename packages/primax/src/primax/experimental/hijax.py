@@ -1,7 +1,7 @@
 """Operations and types defined as classes: the reference's ``jax.experimental.hijax``.
 
-An operation is a subclass of :class:`HiPrim`, on arrays. A type is a subclass of :class:`HiType`;
-``typeof`` supports its values, but they cannot be operands of jaxprs.
+An operation is a subclass of :class:`HiPrim`. A type is a subclass of :class:`HiType`; its values
+consist of arrays, of which jaxprs are made.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from .._adapters.accumulators import (
 )
 from .._adapters.high import (
     HiPrim as HiPrim,
-    HiPspec as HiPspec,
-    HiType as HiType,
-    MappingSpec as MappingSpec,
     TransformedRef as TransformedRef,
-    aval_method as aval_method,
-    aval_property as aval_property,
     bdims_at_front as bdims_at_front,
     control_flow_allowed_effects as control_flow_allowed_effects,
     instantiate_zeros as instantiate_zeros,
     jvp_from_lin as jvp_from_lin,
     linearize_from_jvp as linearize_from_jvp,
-    register_hitype as register_hitype,
     unmap_avals as unmap_avals,
     vjp_from_jvp as vjp_from_jvp,
     vjp_from_lin as vjp_from_lin,
     vmap_rule as vmap_rule,
+)
+from .._adapters.hitypes import (
+    HiPspec as HiPspec,
+    HiType as HiType,
+    MappingSpec as MappingSpec,
+    aval_method as aval_method,
+    aval_property as aval_property,
+    register_hitype as register_hitype,
 )
 from .._adapters.jaxprs import AbstractValue as AbstractValue
 from .._adapters.zeros import is_undefined_primal as is_undefined_primal

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._base import caches, pytree
 from ..._base.config import state
+from ..._base.operand_trees import Parts, flatten_operands
 from ..._base.pytree import PyTree, PyTreeDef
 from ..._engine.jit_cache import trace_function
 from ..._ir.avals import ShapedArray
@@ -15,7 +16,7 @@ from ..._trace.axes import axis_env
 from ..._trace.staging import close_over, has_tracers
 from ..conversion import convert_element_type
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 _traced = caches.OfFunctions()
 
 
@@ -178,6 +179,8 @@ def structure_differences(a: PyTree, b: PyTree, path: str = "") -> list[tuple[st
     if kind_a is not kind_b:
         return [(path, _node_text(a), _node_text(b), "their Python types differ")]
     parts_a, parts_b = a.children(), b.children()
+    if kind_a is Parts and data_a[1] != data_b[1]:
+        return [(path, _node_text(a), _node_text(b), "their types differ")]
     if len(parts_a) != len(parts_b):
         why = f"the numbers of children do not match ({len(parts_a)} and {len(parts_b)})"
     elif data_a[1] != data_b[1]:
@@ -205,6 +208,8 @@ def _node_text(tree) -> str:
         return "a pytree leaf"
     if data[0] is type(None):
         return "None"
+    if data[0] is Parts:
+        return f"a value of type {data[1]}"
     n = len(tree.children())
     return f"a {data[0]} with {n} {'child' if n == 1 else 'children'}"
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.source import api_boundary
 from ..._ir import dtypes
 from ..._ir.avals import ShapedArray
@@ -52,7 +53,7 @@ from ..stopping import cut_off
 from .bodies import Body, difference, leaf_paths, sentences, structure_differences, trace_body
 from .forwarding import forwarded, forwards
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 cond_p: Final = Primitive(
     "cond", multiple_results=True, cache_on=lambda params: params["branches"][0].cache

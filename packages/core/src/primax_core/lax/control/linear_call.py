@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.pytree import PyTree
 from ..._base.source import api_boundary
 from ..._engine.results import as_result
@@ -31,7 +32,7 @@ from ..arithmetic import mul
 from ..conversion import convert
 from .bodies import trace_body
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 linear_call_p: Final = Primitive(
     "linear_call", multiple_results=True, cache_on=lambda params: params["jaxprs"][0].cache

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.pytree import PyTree, PyTreeDef
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
@@ -37,7 +38,7 @@ from ..arithmetic import mul, neg
 from ..division import div
 from .bodies import Body, trace_body
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 linear_solve_p: Final = Primitive(
     "custom_linear_solve",

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..._base import caches, pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.pytree import PyTree
 from ..._base.source import api_boundary, name_of
 from ..._ir.symbolic_dims import Dimension, as_steps, max_dim
@@ -23,7 +24,7 @@ from ..slicing import slice_in_dim
 from .scan import scan
 from .while_loop import while_loop
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 _T = TypeVar("_T")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.pytree import PyTree
 from ..._base.source import api_boundary
 from ..._engine.custom_jvp import CustomJVP, SymbolicZero
@@ -21,7 +22,7 @@ from ..conversion import convert
 from .bodies import Body, trace_body
 from .linear_solve import check_solution
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 
 @api_boundary

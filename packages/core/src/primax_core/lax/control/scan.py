@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._base import errors, pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.source import api_boundary
 from ..._ir.avals import ShapedArray
 from ..._ir.check import check_types
@@ -60,7 +61,7 @@ from .forwarding import Reduced, carries_as_operands, forwards, unchanged_of
 from .scan_loop import emit_loop, emit_steps, emit_symbolic_loop
 from .scan_residuals import LinearScan
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 _Carry = TypeVar("_Carry")
 _X = TypeVar("_X")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._base import pytree
 from ..._base.config import state
+from ..._base.operand_trees import flatten_operands
 from ..._base.source import api_boundary
 from ..._ir.check import check_types
 from ..._ir.effects import are_ordered, check_not_masked, on_references, shifted
@@ -50,7 +51,7 @@ from .bodies import (
 )
 from .forwarding import Reduced, carries_as_operands, forwards, unchanged_carries, unchanged_of
 
-_flatten, _unflatten = pytree.tree_flatten, pytree.tree_unflatten
+_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
 
 _T = TypeVar("_T")
 
