@@ -134,7 +134,7 @@ def test_every_script_is_a_part():
 def test_parts_are_chosen_by_name():
     assert [p.name for p in parts.selected(["optax", "chex"])] == ["chex", "optax"]
     assert parts.selected([]) == [p for p in parts.PARTS if not parts.is_on_demand(p)]
-    with pytest.raises(ValueError, match="no part named numpy; there are blackjax_samplers, "):
+    with pytest.raises(ValueError, match="no part named numpy; there are blackjax, "):
         parts.selected(["numpy"])
 
 
@@ -318,6 +318,26 @@ def test_ignored_modules(plan, monkeypatch):
     suite = parts.Suite("pytest", "pytest", ignored=("other_test.py",))
     result = compare.run_suite(replace(plan, whole=False), suite)
     assert not result.faults and result.row.passed_here == 24
+
+
+MODULE = """
+import os
+
+def test_environment():
+    assert os.environ["SOME_OPTION"] == "1"
+"""
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])
+def test_chosen_modules_and_environment(plan, monkeypatch, whole):
+    plan = suites(plan, monkeypatch, here="import not_installed", there="import not_installed")
+    for side in ("here", "there"):
+        (plan.scratch / "packages" / side / "chosen_test.py").write_text(MODULE)
+    suite = parts.Suite(
+        "pytest", "pytest", modules=("chosen_test.py",), environment=(("SOME_OPTION", "1"),)
+    )
+    result = compare.run_suite(replace(plan, whole=whole), suite)
+    assert not result.faults and result.row.passed_here == 1
 
 
 def test_suite_in_a_source_distribution(plan, monkeypatch):

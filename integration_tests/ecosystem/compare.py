@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -78,6 +78,9 @@ def run_script(plan: Plan, script: Script) -> Result:
 def run_suite(plan: Plan, suite: Suite) -> Result:
     """Run a library's tests and compare test by test."""
     allowed = suite.allowed()
+    here = replace(plan.here, environment=suite.environment)
+    there = replace(plan.there, environment=suite.environment)
+    plan = replace(plan, here=here, there=there)
     caches = {side.name: plan.scratch / f"{suite.name}-{side.name}" for side in _sides(plan)}
     files = {side.name: plan.scratch / f"{suite.name}-{side.name}.xml" for side in _sides(plan)}
     folders = _folders(plan, suite)
@@ -86,7 +89,13 @@ def run_suite(plan: Plan, suite: Suite) -> Result:
     def run(side: Side, heat: str, tests: list[str] | None = None) -> None:
         name = side.name
         times[f"{heat}_{name}"] = side.run_tests(
-            folders[name], caches[name], files[name], plan.workers, tests, suite.ignored
+            folders[name],
+            caches[name],
+            files[name],
+            plan.workers,
+            tests,
+            suite.ignored,
+            suite.modules,
         )
 
     if plan.whole:
@@ -120,7 +129,7 @@ def run_suite(plan: Plan, suite: Suite) -> Result:
         name=suite.name,
         library=suite.library,
         version=plan.there.version_of(suite.library),
-        what=f"its tests in `{suite.tests}`" if suite.part else "its test suite",
+        what=f"its tests in `{suite.tests or suite.part}`" if suite.part else "its test suite",
         passed_here=comparison.here[Outcome.PASSED],
         passed_there=comparison.there[Outcome.PASSED] if plan.whole else None,
         where=suite.where,
@@ -144,7 +153,7 @@ def _folders(plan: Plan, suite: Suite) -> dict[str, Path]:
 def _share(plan: Plan, suite: Suite, folder: Path) -> list[str]:
     """The tests of a quick run."""
     cache = plan.scratch / f"{suite.name}-{plan.there.name}"
-    nodes = plan.there.collect(folder, cache, suite.ignored)
+    nodes = plan.there.collect(folder, cache, suite.ignored, suite.modules)
     if not nodes:
         raise ValueError(f"{suite.name}: no tests were found in {folder}")
     return suite.share(nodes, step_of_commit())

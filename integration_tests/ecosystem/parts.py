@@ -24,9 +24,10 @@ class Suite:
     If the wheel has no tests, ``tests`` is their folder in the source distribution, which is
     downloaded. ``ignored`` are modules, relative to the folder of the tests, that do not run: they
     need packages that are not installed, or take hours. If a library has several suites, ``part``
-    distinguishes their names. ``where`` names the cause if the suite is
-    more than ``report.SLOWER`` times slower. A quick run takes one of ``shares`` parts of the
-    tests, which the commit chooses.
+    distinguishes their names. If ``modules`` are given, only these files and folders of the tests
+    run. ``environment`` has variables for the tests: an option that the library reads when it is
+    imported. ``where`` names the cause if the suite is more than ``report.SLOWER`` times slower. A
+    quick run takes one of ``shares`` parts of the tests, which the commit chooses.
 
     A suite ``on_demand`` runs only if it is named.
     """
@@ -38,6 +39,8 @@ class Suite:
     tests: str = ""
     ignored: tuple[str, ...] = ()
     part: str = ""
+    modules: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
     on_demand: bool = False
 
     @property
@@ -110,6 +113,54 @@ HAIKU_LAYERS: Final = (
 )  # fmt: skip
 """Modules of Haiku's tests that do not run."""
 
+BRAX_MODULES: Final = (
+    "base", "com", "io/mjcf", "kinematics", "math", "scan", "training/agents/ppo/losses",
+    "training/replay_buffers", "training/types",
+)  # fmt: skip
+"""Modules of Brax's tests that end within minutes; the others simulate or train."""
+
+KERAS_MODULES: Final = (
+    "src/layers/activations", "src/layers/core", "src/optimizers",
+    *(f"src/ops/{name}_test.py" for name in (
+        "core", "function", "linalg", "math", "nn", "node", "operation_utils", "ops",
+        "symbolic_arguments",
+    )),
+)  # fmt: skip
+"""Folders and modules of Keras' tests that run."""
+
+MJX_MODULES: Final = ("dataclasses", "inverse", "math", "passive", "ray", "scan")
+"""Modules of MJX's tests that end within minutes; the others compile for longer."""
+
+BLACKJAX_MODULES: Final = (
+    "adaptation/test_mass_matrix.py", "mcmc/test_proposal.py", "mcmc/test_uturn.py",
+    "smc/test_resampling.py", "smc/test_solver.py",
+)  # fmt: skip
+"""Modules of BlackJAX's tests that run."""
+
+E3NN_MODULES: Final = tuple(
+    f"_src/{name}_test.py"
+    for name in (
+        "activation", "basic", "batchnorm/bn_flax", "config", "gate", "grad", "irreps",
+        "irreps_array", "perm", "radius_graph", "scatter", "utils/einsum",
+    )
+)  # fmt: skip
+"""Modules of e3nn's tests that run."""
+
+GPJAX_MODULES: Final = tuple(
+    f"test_{name}.py"
+    for name in (
+        "dataset", "integrators", "kernels/test_computation", "kernels/test_utils", "likelihoods",
+        "linalg", "mean_functions", "numerical_stability",
+    )
+)  # fmt: skip
+"""Modules of GPJax's tests that run."""
+
+GRAIN_MODULES: Final = (
+    "_src/core/jax_import_smoke_test.py", "_src/core/tree_lib_jax_test.py",
+    "_src/python/dataset/base_test.py", "_src/python/ipc/shared_memory_array_test.py",
+)  # fmt: skip
+"""Modules of Grain's tests that use jax."""
+
 PARTS: Final[tuple[Suite | Script, ...]] = (
     Suite("chex", "chex"),
     Suite("optax", "optax", shares=10),
@@ -162,6 +213,14 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
         pinned="requirements_torch.txt",
     ),
     Script("stablehlo_iree", "iree-base-compiler", rtol=1e-4, atol=1e-5, on_demand=True),
+    Suite(
+        "brax",
+        "brax",
+        modules=tuple(f"{name}_test.py" for name in BRAX_MODULES),
+        on_demand=True,
+    ),
+    # A part of the modules: all of them take hours.
+    Suite("blackjax", "blackjax", tests="tests", modules=BLACKJAX_MODULES, on_demand=True),
     # Ignored: modules that need tensorflow.
     Suite(
         "dm_pix",
@@ -184,6 +243,7 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
         ),
         on_demand=True,
     ),
+    Suite("e3nn-jax", "e3nn_jax", tests="tests", modules=E3NN_MODULES, on_demand=True),
     # Ignored: folders with modules of the same names, and modules that need tensorflow.
     Suite(
         "flax",
@@ -195,6 +255,8 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
     ),
     Suite("flax", "flax", tests="tests/linen", part="linen_tests", on_demand=True),
     Suite("flax", "flax", tests="tests/nnx", part="nnx_tests", on_demand=True),
+    Suite("gpjax", "gpjax", tests="tests", modules=GPJAX_MODULES, on_demand=True),
+    Suite("grain", "grain", modules=GRAIN_MODULES, on_demand=True),
     Suite("jmp", "jmp", on_demand=True),
     # Ignored: modules that jax 0.12 and the installed flax cannot import, and examples.
     Suite(
@@ -203,7 +265,49 @@ PARTS: Final[tuple[Suite | Script, ...]] = (
         ignored=("_src/utils_test.py", "experimental/sharded_graphnet_test.py", "ogb_examples"),
         on_demand=True,
     ),
+    Suite(
+        "keras",
+        "keras",
+        modules=KERAS_MODULES,
+        environment=(("KERAS_BACKEND", "jax"),),
+        on_demand=True,
+    ),
+    Suite(
+        "keras",
+        "keras",
+        modules=tuple(
+            f"src/backend/jax/{name}_test.py" for name in ("core", "distribution_lib", "trainer")
+        ),
+        environment=(("KERAS_BACKEND", "jax"), ("JAX_NUM_CPU_DEVICES", "8")),
+        part="device_tests",
+        on_demand=True,
+    ),
     Suite("mctx", "mctx", on_demand=True),
+    Suite(
+        "mujoco-mjx",
+        "mujoco.mjx",
+        modules=tuple(f"_src/{name}_test.py" for name in MJX_MODULES),
+        on_demand=True,
+    ),
+    # Ignored: modules that run for more than 10 minutes (distributions, gof), whose random numbers
+    # have no seed (diagnostics), or that need data from the internet or graphviz.
+    Suite(
+        "numpyro",
+        "numpyro",
+        tests="test",
+        ignored=tuple(
+            f"test_{name}.py"
+            for name in (
+                "diagnostics",
+                "distributions",
+                "example_utils",
+                "examples",
+                "gof",
+                "model_rendering",
+            )
+        ),
+        on_demand=True,
+    ),
     Suite("penzai", "penzai", tests="tests/core", on_demand=True),
     Suite("quax", "quax", tests="tests", on_demand=True),
     # Ignored: a module that needs george.

@@ -30,11 +30,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Side:
-    """An interpreter where ``import jax`` imports Primax (``as_jax``) or the real jax."""
+    """An interpreter where ``import jax`` imports Primax (``as_jax``) or the real jax.
+
+    Its processes have the variables ``environment`` in addition to those of this process.
+    """
 
     name: str
     python: str
     as_jax: bool
+    environment: tuple[tuple[str, str], ...] = ()
 
     def run(self, arguments: list[str], cache: Path, statuses: tuple[int, ...] = (0,)) -> Done:
         """Run the interpreter outside this repository, with ``cache`` as its disk cache.
@@ -43,6 +47,7 @@ class Side:
           NoResult: if its exit status is not among ``statuses``, or it takes too long.
         """
         env = {**os.environ, "XDG_CACHE_HOME": str(cache), "TF_CPP_MIN_LOG_LEVEL": "2"}
+        env.update(self.environment)
         cache.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
         try:
@@ -79,32 +84,39 @@ class Side:
         workers: int,
         tests: list[str] | None = None,
         ignored: Sequence[str] = (),
+        modules: Sequence[str] = (),
     ) -> float:
         """Run all or some tests of a folder; return the duration.
 
-        ``junit`` is the file for the outcomes, ``ignored`` are modules that are not imported. A
-        failed test does not raise.
+        ``junit`` is the file for the outcomes, ``ignored`` are modules that are not imported, and
+        ``modules`` are the only ones that are. A failed test does not raise.
         """
         command = [*self._pytest(folder), "--continue-on-collection-errors", f"--junitxml={junit}"]
         command += _ignoring(folder, ignored)
         if workers:
             command += ["-n", str(workers)]
         if tests is None:
-            command.append(str(folder))
+            command += _paths(folder, modules)
         else:  # too many names for the command line
             names = junit.with_suffix(".txt")
             names.write_text("".join(f"{folder}/{test}\n" for test in tests), "utf-8")
             command.append(f"@{names}")
         return self.run(command, cache, statuses=(0, 1)).seconds
 
-    def collect(self, folder: Path, cache: Path, ignored: Sequence[str] = ()) -> list[str]:
+    def collect(
+        self,
+        folder: Path,
+        cache: Path,
+        ignored: Sequence[str] = (),
+        modules: Sequence[str] = (),
+    ) -> list[str]:
         """Return the names of the tests in a folder, as pytest prints them.
 
         Raises:
           NoResult: if a test module cannot be imported because a requirement is not installed.
         """
         command = self._pytest(folder) + ["--collect-only", *_ignoring(folder, ignored)]
-        command.append(str(folder))
+        command += _paths(folder, modules)
         done = self.run(command, cache)
         return [line for line in done.stdout.splitlines() if "::" in line]
 
@@ -146,3 +158,7 @@ class Side:
 
 def _ignoring(folder: Path, modules: Sequence[str]) -> list[str]:
     return [f"--ignore={folder / module}" for module in modules]
+
+
+def _paths(folder: Path, modules: Sequence[str]) -> list[str]:
+    return [str(folder / module) for module in modules] or [str(folder)]

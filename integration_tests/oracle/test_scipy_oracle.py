@@ -85,6 +85,10 @@ ARITY = {
 }  # fmt: skip
 
 
+COMPLEX_HERE = {"erf", "erfc", "dawsn", "exp1", "expi", "digamma", "spence"}
+"""Functions of complex numbers that the reference refuses."""
+
+
 @pytest.mark.rotate(every=10, whole=True)
 @pytest.mark.parametrize("name", ARITY)
 def test_types(name: str) -> None:
@@ -95,6 +99,9 @@ def test_types(name: str) -> None:
         try:
             expected = getattr(theirs.special, name)(*[x] * ARITY[name])
         except (TypeError, ValueError, NotImplementedError):
+            if name in COMPLEX_HERE and np.iscomplexobj(x):
+                assert getattr(ours.special, name)(x).dtype == x.dtype
+                continue
             with pytest.raises((TypeError, ValueError, NotImplementedError)):
                 getattr(ours.special, name)(*[x] * ARITY[name])
             continue

@@ -347,7 +347,7 @@ def test_vmap_divides_the_mapped_axis(axis):
     spec[axis] = "y"
     out = jit(vmap(f, in_axes=(axis, None)))(put(xs, *spec), B)
     assert specs == [(P(None, None), P(None, None), P(None, None))]
-    assert out.sharding.spec == P("y")
+    assert out.sharding.spec[0] == "y" and out.sharding.spec[1:] in ((), (None, None))
     assert np.allclose(out, np.stack([A, 2 * A, 3 * A, 4 * A]) @ B)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from random_shardings import NAMES, SIZES, divisions, named
 
-from primax_core import devices
+from primax_core import device_put, devices, jit, lax
 from primax_core.extend.runtime import SingleDeviceSharding, Tiling
 from primax_distributed import (
     AbstractMesh,
@@ -22,6 +22,7 @@ from primax_distributed import (
     P,
     UnreducedKind,
     make_single_device_sharding,
+    shard_map,
 )
 
 AUTO, EXPLICIT, MANUAL = AxisType.Auto, AxisType.Explicit, AxisType.Manual
@@ -366,3 +367,31 @@ def test_errors(name):
     call, error, text = ERRORS[name]
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_results_have_the_specs_of_the_user(size):
+    mesh = Mesh(np.array(devices()[:size]), ("x",))
+    x = np.ones((4, 4), np.float32)
+
+    def on(*spec):
+        return device_put(x, NamedSharding(mesh, P(*spec)))
+
+    flipped_twice = jit(lambda x: lax.transpose(lax.transpose(x, (1, 0)), (1, 0)))
+    for spec in (P(), P(None), P("x"), P("x", None), P(None, "x")):
+        assert (on(*spec) * 2).sharding.spec == spec
+        assert flipped_twice(on(*spec)).sharding.spec == spec
+        same = shard_map(lambda x: x * 2, mesh=mesh, in_specs=spec, out_specs=spec)
+        assert same(on(*spec)).sharding.spec == spec
+        doubled = jit(lambda x: x * 2, out_shardings=NamedSharding(mesh, spec))
+        assert doubled(on()).sharding.spec == spec
+    # That of the first argument, if it has the result's rank
+    later = jit(lambda x, y: y + 1)(on(None, "x"), on("x", None)) if size > 1 else None
+    assert later is None or later.sharding.spec == P("x")
+    row = device_put(np.ones(4, np.float32), NamedSharding(mesh, P("x")))
+    assert jit(lambda x, y: y + 1)(row, on(None)).sharding.spec == P()
+    both = jit(lambda x, y: (x + 1, y + 1, lax.reduce_sum(x, (1,))))(on("x", None), on("x"))
+    assert [v.sharding.spec for v in both[:2]] == [P("x", None)] * 2
+    assert jit(lambda x: lax.reshape(x, (16,)))(on(None)).sharding.spec == P()
+    total = shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P(None))
+    assert total(on("x")).sharding.spec == P(None)

@@ -172,7 +172,11 @@ def test_pmap():
         (lambda: pmap(same)(np.ones((9, 2))), "maps an axis of size 9, but there are 8 devices"),
         (lambda: pmap(same)(1.0), "has rank 0: pass None for scalars"),
         (lambda: pmap(same, in_axes=None)(X), "requires an argument with a mapped axis"),
-        (lambda: pmap(lambda x, y: x)(X, X[:4]), r"mapped axes of different sizes: \[4, 8\]"),
+        (
+            lambda: pmap(lambda x, y: x)(X, X[:4]),
+            r"mapped axes of different sizes: \[4, 8\]; among them are axis 0 of an argument of "
+            r"shape \(4, 4\), and axis 0 of one of shape \(8, 4\)",
+        ),
         (lambda: pmap(same, axis_size=3)(X), "axis_size of pmap is 3, but"),
         (lambda: pmap(same, in_axes="a"), "is a number, None, or a tree of them, got 'a'"),
         (lambda: pmap(same, in_axes=(0, 0))(X), "has 2 entries, but"),

@@ -91,3 +91,25 @@ def test_a_node_of_a_pytree():
     assert type(gradient) is Variable and gradient.value.shape == (3, 3)
     plain = px.grad(lambda w, x: loss(w, x))(weights.value, px.device_put(V))
     np.testing.assert_allclose(gradient.value, plain, rtol=1e-6)
+
+
+class Rows(Box):
+    """An iterable object with the attributes of its array, as variables of neural networks."""
+
+    def __iter__(self):
+        return iter(self.value)
+
+    def __len__(self):
+        return len(self.value)
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["value"], name)
+
+
+@pytest.mark.parametrize("name", ["stack", "concatenate", "vstack", "hstack", "dstack"])
+@pytest.mark.parametrize("context", [lambda f: f, px.jit], ids=["eager", "jit"])
+def test_one_object_is_a_sequence_of_rows(name, context):
+    function = getattr(pnp, name)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    joined = context(lambda x: function(Rows(x)))(px.device_put(x))
+    np.testing.assert_array_equal(joined, getattr(np, name)(list(x)))

@@ -181,6 +181,22 @@ def test_errors_name_the_missing_rule() -> None:
         primax.grad(bare.bind)(S)
 
 
+def test_checkpoint_runs_what_has_only_an_implementation() -> None:
+    prim = Primitive("double_in_python")
+    calls: list[Any] = []
+    prim.def_impl(lambda x: (calls.append(x), np.asarray(x) * 2)[1])
+    prim.def_abstract_eval(lambda x: x)
+    ad.deflinear2(prim, lambda ct, _: [prim.bind(ct)])
+    f = primax.checkpoint(lambda x: lax.sin(prim.bind(x)))
+    assert np.allclose(f(X), np.sin(2 * X)) and len(calls) == 1
+    assert np.allclose(
+        primax.grad(lambda x: lax.reduce_sum(f(x), (0,)))(X), 2 * np.cos(2 * X), atol=1e-6
+    )
+    assert len(calls) == 4  # the value, the recomputed value, and the cotangent
+    with pytest.raises(MissingRule, match=r"double_in_python .*no lower rule"):
+        primax.jit(f)(X)
+
+
 def test_apply_primitive_ignores_impl() -> None:
     example = multiply_add()
     example.prim.def_impl(lambda *args: xla.apply_primitive(example.prim, *args))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import primax
-import primax.numpy as jnp
 from primax import lax
 from primax.experimental.hijax import (
     HiPrim,
@@ -119,7 +118,7 @@ class Get(HiPrim):
 
     def vjp_bwd_retval(self, res: Any, ct: Any, /) -> tuple[Any]:
         types = self.in_avals[0].types
-        zeros = [jnp.zeros(t.shape, t.dtype) for t in types]
+        zeros: list[Any] = [np.zeros(t.shape, t.dtype) for t in types]
         zeros[self.i] = ct  # type: ignore[attr-defined]
         return (make(*zeros),)
 
@@ -150,12 +149,16 @@ T = Tup((np.float32(2), np.arange(3, dtype=np.float32)))
 BATCH = Tup((np.arange(3, dtype=np.float32), np.arange(3, dtype=np.float32) + 10))
 
 
+def total(x: Any) -> Any:
+    return lax.reduce_sum(x, tuple(range(len(primax.typeof(x).shape))))
+
+
 def product(t: Any) -> Any:
-    return (get(t, 0) * get(t, 1)).sum()
+    return total(get(t, 0) * get(t, 1))
 
 
 def linear_product(t: Any) -> Any:
-    return (get_linear(t, 0) * get_linear(t, 1)).sum()
+    return total(get_linear(t, 0) * get_linear(t, 1))
 
 
 def check(value: Any, *elements: Any) -> None:
@@ -189,12 +192,12 @@ def test_traced_values() -> None:
         with pytest.raises(TypeError, match="unsupported operand"):
             t - t
         with pytest.raises(TypeError, match=r"value of the type TupType is no array.*HiPrim"):
-            jnp.sin(t)
+            lax.sin(t)
         assert t == t and len({t}) == 1
         return t.total(), t + t, t[1]
 
-    total, twice, second = f(T)
-    np.testing.assert_array_equal(total, [2, 3, 4])
+    added, twice, second = f(T)
+    np.testing.assert_array_equal(added, [2, 3, 4])
     np.testing.assert_array_equal(second, [0, 1, 2])
     assert twice == 4
     f(Tup((np.float32(5), np.ones(3, np.float32))))
@@ -344,7 +347,7 @@ class Dequantize(HiPrim):
         super().__init__()
 
     def expand(self, value: Any) -> Any:
-        return value.integers.astype(np.float32) * value.factor
+        return lax.convert_element_type(value.integers, np.float32) * value.factor
 
     def vjp_fwd(self, nzs_in: Any, /, value: Any) -> tuple[Any, Any]:
         return self(value), None
@@ -374,12 +377,12 @@ def dequantize(x: Any) -> Any:
 
 def test_type_without_derivatives() -> None:
     np.testing.assert_array_equal(primax.jit(dequantize)(VALUE), [4, 4, 4])
-    g = primax.grad(lambda y: (dequantize(VALUE) * y).sum())(np.ones(3, np.float32))
+    g = primax.grad(lambda y: total(dequantize(VALUE) * y))(np.ones(3, np.float32))
     np.testing.assert_array_equal(g, [4, 4, 4])
     with pytest.raises(TypeError, match="requires real- or complex-valued inputs"):
-        primax.grad(lambda x: dequantize(x).sum())(VALUE)
+        primax.grad(lambda x: total(dequantize(x)))(VALUE)
     with pytest.raises(NotImplementedError, match=r"their tangents have the type.*tangents of the"):
-        primax.grad(lambda x: dequantize(x).sum(), allow_int=True)(VALUE)
+        primax.grad(lambda x: total(dequantize(x)), allow_int=True)(VALUE)
     batch = Scaled(np.ones((2, 3), np.int8), np.ones(2, np.float32))
     with pytest.raises(TypeError, match=r"must define to_tangent_aval.*dec_rank, inc_rank"):
         primax.vmap(dequantize)(batch)

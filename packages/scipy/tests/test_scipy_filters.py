@@ -39,6 +39,22 @@ def test_recursive_filters(order: int, n: int) -> None:
     compare("sosfilt", (sos, x), {"zi": RNG.normal(size=(len(sos), 2, 2))})
 
 
+@pytest.mark.parametrize("n", [256, 300])
+def test_blocks_of_a_cascade(n: int) -> None:
+    sos = theirs.cheby1(5, 1, [0.2, 0.4], "bandpass", output="sos")
+    x, zi = RNG.normal(size=(n, 2)), RNG.normal(size=(len(sos), 2, 2))
+    compare("sosfilt", (sos, x), {"axis": 0})
+    compare("sosfilt", (sos, x), {"axis": 0, "zi": zi})
+    compare("sosfiltfilt", (sos, x[:, 0]), {})
+    single = signal.sosfilt(np.float32(sos), np.float32(x[:, 0]))
+    assert_close(
+        single, theirs.sosfilt(np.float32(sos), np.float64(np.float32(x[:, 0]))), rtol=1e-4
+    )
+    if n == 256:
+        sections = RNG.normal(size=(2, 6)) * 0.3 + [0, 0, 0, 1, 0, 0]
+        check_derivatives(lambda s, x: signal.sosfilt(s, x), sections, x[:, 0])
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_filters_in_both_directions(order: int) -> None:
     b, a = theirs.butter(order, 0.2)

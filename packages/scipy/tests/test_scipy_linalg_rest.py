@@ -252,3 +252,24 @@ def test_objects_that_convert_themselves(name):
         tree.map(lambda x, y: assert_close(x, y, rtol=1e-5, atol=1e-5), call(a), function(a))
     x = linalg.solve(Converting(a), Converting(a[0]))
     assert_close(x, linalg.solve(a, a[0]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands"),
+    [
+        ("solve_continuous_lyapunov", 2),
+        ("solve_discrete_lyapunov", 2),
+        ("solve_continuous_are", 4),
+        ("fiedler_companion", 1),
+    ],
+)
+def test_equations_of_objects_that_convert_themselves(name, operands):
+    function = getattr(linalg, name)
+    a = (A @ A.T + np.eye(4)).astype(np.float32)
+    expected = function(*[a] * operands)
+
+    def call(x):
+        return function(*[Converting(x)] * operands)
+
+    assert_close(call(a), expected, rtol=1e-5, atol=1e-5)
+    assert_close(jit(call)(a), expected, rtol=1e-5, atol=1e-5)

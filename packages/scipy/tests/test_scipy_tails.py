@@ -7,7 +7,7 @@ import pytest
 
 from primax_core import enable_x64, grad, jit, vmap
 from primax_scipy import _double_words as double_words, special, stats
-from test_support import assert_close
+from test_support import assert_close, check_derivatives
 
 # Arguments, exact values for their nearest float32 and float64 numbers.
 EXACT = {
@@ -73,10 +73,51 @@ EXACT = {
         ((0.108, 1.82, 21.3), 0.24716980244451314, 0.24716978683177446),
         ((0.3, 400.0, 900.0), 0.7243928403089481, 0.7243931543009501),
     ],
+    "gumbel_r.cdf": [
+        ((-3.7,), 2.7161770222940673e-18, 2.716182260929458e-18),
+        ((-1.3,), 0.025494399136369014, 0.025494394675724126),
+        ((0.4,), 0.5115448357328775, 0.5115448336890416),
+    ],
+    "gumbel_l.sf": [
+        ((3.7,), 2.7161770222940673e-18, 2.716182260929458e-18),
+        ((-0.4,), 0.5115448357328775, 0.5115448336890416),
+    ],
+    "weibull_min.sf": [
+        ((2.3, 4.1), 6.180844689275614e-14, 6.18081377764231e-14),
+        ((37.0, 0.97), 3.809234915940867e-15, 3.8092479816550496e-15),
+        ((0.7, 1.3), 0.5331425692693417, 0.5331425675486756),
+    ],
+    "weibull_max.cdf": [
+        ((-2.3, 4.1), 6.180844689275614e-14, 6.18081377764231e-14),
+        ((-37.0, 0.97), 3.809234915940867e-15, 3.8092479816550496e-15),
+    ],
+    "rayleigh.sf": [
+        ((9.3,), 1.6555197254785805e-19, 1.6555226620987592e-19),
+        ((3.3,), 0.004317840687072292, 0.0043178400076330815),
+        ((0.3,), 0.9559974784141865, 0.9559974818331),
+    ],
+    "geom.sf": [
+        ((3.0, 0.9), 0.001000000715255908, 0.0009999999999999994),
+        ((700.0, 0.07), 8.670894264430138e-23, 8.670896209472791e-23),
+        ((2.0, 0.0001), 0.9998000100050519, 0.99980001),
+        ((5.0, 0.9999), 1.000829972059586e-20, 9.999999999994494e-21),
+    ],
+    "binom.cdf": [
+        ((2.0, 9.0, 0.99), 3.537256445722985e-13, 3.537280000000022e-13),
+        ((10.0, 40.0, 0.6), 7.462812840318163e-06, 7.462823406918326e-06),
+        ((6.0, 9.0, 0.2), 0.9996861439692383, 0.999686144),
+    ],
+    "nbinom.sf": [
+        ((12.0, 3.5, 0.97), 3.725720873781173e-18, 3.725766810219689e-18),
+        ((30.0, 9.5, 0.6), 9.500260068099015e-07, 9.500274602930795e-07),
+        ((2.0, 4.0, 0.3), 0.9295299905371662, 0.92953),
+    ],
 }
 
 # Largest errors in ulp in float64; in float32 it is 8.
-BOUNDS = {"lognorm": 4, "invgauss": 20, "invgamma": 80, "gennorm": 20, "t": 20, "f": 60, "beta": 80}
+BOUNDS = {"lognorm": 4, "invgauss": 20, "invgamma": 80, "gennorm": 20, "t": 20, "f": 60, "beta": 80,
+          "gumbel_r": 2, "gumbel_l": 2, "weibull_min": 2, "weibull_max": 2, "rayleigh": 2,
+          "geom": 2, "binom": 40, "nbinom": 60}  # fmt: skip
 
 
 def _function(name):
@@ -103,8 +144,10 @@ def test_errors_of_tails(name, double) -> None:
 
 PARAMETERS = {
     "lognorm": (0.7,), "invgauss": (1.4,), "invgamma": (3.2,), "gennorm": (1.7,), "t": (4.5,),
-    "f": (5.5, 3.5), "beta": (2.5, 4.5),
+    "f": (5.5, 3.5), "beta": (2.5, 4.5), "weibull_min": (1.7,), "rayleigh": (), "gumbel_l": (),
 }  # fmt: skip
+
+UPPER = ("beta", "invgauss", "weibull_min", "rayleigh", "gumbel_l")
 
 
 @pytest.mark.rotate(every=5, whole=True)
@@ -112,7 +155,7 @@ PARAMETERS = {
 def test_derivatives_of_tails(name) -> None:
     """Derivatives are the density, and differences for parameters; finite at the ends."""
     distribution, shapes = getattr(stats, name), PARAMETERS[name]
-    tail, sign = ("sf", -1) if name in ("beta", "invgauss") else ("cdf", 1)
+    tail, sign = ("sf", -1) if name in UPPER else ("cdf", 1)
     fun, n = getattr(distribution, tail), len(shapes)
     with enable_x64(True):
         x = np.array([0.2, 0.45, 0.8, 0.0, 1e-300, 1e300, np.inf])
@@ -128,6 +171,14 @@ def test_derivatives_of_tails(name) -> None:
             low[i] -= 1e-5
             change = (np.asarray(value(x, *high)) - np.asarray(value(x, *low))) / 2e-5
             assert_close(other[:3], change[:3], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.rotate(every=3, whole=True)
+@pytest.mark.parametrize(("name", "p"), [("geom.sf", 0.3), ("binom.cdf", 0.4), ("nbinom.sf", 0.4)])
+def test_derivatives_of_tails_of_counts_by_the_probability(name, p) -> None:
+    first = {"geom.sf": (3.0,), "binom.cdf": (3.0, 7.0), "nbinom.sf": (3.0, 2.5)}[name]
+    with enable_x64(True):
+        check_derivatives(lambda p: _function(name)(*first, p), np.float64(p), order=1)
 
 
 def test_t_distribution_of_many_degrees_of_freedom_is_normal() -> None:

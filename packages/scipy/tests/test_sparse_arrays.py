@@ -880,3 +880,10 @@ def test_device_put_moves_stored_arrays(dtype: Any) -> None:
     actual = px.device_put(matrix().sparse)
     check(actual, matrix().dense)
     assert isinstance(actual.data, px.Array) and isinstance(actual.indices, px.Array)
+
+
+def test_sizes_that_are_arrays_become_numbers() -> None:
+    size = pnp.max(np.array([0, 2])) + 1
+    mat = BCOO((pnp.ones(2), np.array([[0, 1], [1, 2]])), shape=(2, size))
+    assert mat.shape == (2, 3) and isinstance(mat.shape[1], int)
+    close(sparse.bcoo_reduce_sum(mat, axes=(0,)).todense(), np.array([0.0, 1.0, 1.0], np.float32))

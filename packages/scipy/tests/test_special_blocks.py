@@ -11,7 +11,7 @@ import scipy.special as peer
 from primax_core import enable_x64, jit, make_jaxpr, vmap
 from primax_scipy import special
 from primax_scipy.special._operands import BLOCK, LEVELS, if_any, in_blocks, level
-from primax_scipy.special._sines import of_turns, sine_and_cosine
+from primax_scipy.special._sines import of_turns, sine_and_cosine, sine_and_cosine_of_moderate
 from test_support import assert_close, check_derivatives
 
 
@@ -97,6 +97,20 @@ def test_sine_and_cosine(size: float, dtype: type) -> None:
     assert_close(cosine, np.cos(x.astype(np.float64)).astype(dtype), rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "limit"), [(np.float32, 1e7), (np.float32, 1e4), (np.float64, 1e12)]
+)
+def test_sine_and_cosine_without_a_branch(dtype: type, limit: float) -> None:
+    x = np.append(RNG.uniform(-limit, limit, 300), [0, 1]).astype(dtype)
+    sine, cosine = jit(sine_and_cosine_of_moderate)(x)
+    atol = 2 * float(np.finfo(dtype).eps)
+    assert_close(sine, np.sin(x.astype(np.float64)).astype(dtype), rtol=0, atol=atol)
+    assert_close(cosine, np.cos(x.astype(np.float64)).astype(dtype), rtol=0, atol=atol)
+    large = sine_and_cosine_of_moderate(np.array([1e17, 1e30]).astype(dtype))
+    assert (np.abs(np.asarray(large)) <= 1).all()
+    assert np.isnan(np.asarray(sine_and_cosine_of_moderate(np.array([np.nan, np.inf])))).all()
+
+
 def test_sine_and_cosine_are_finite_functions_of_turns() -> None:
     sine, cosine = of_turns(np.array([0.0, 0.25, -0.25, 0.5, 3.75, 1e9]))
     assert np.asarray(sine).tolist() == [0, 1, -1, 0, -1, 0]
@@ -117,3 +131,11 @@ def test_wofz_of_extreme_numbers(dtype: type) -> None:
         assert_close(
             part(special.wofz(z)), part(expected).astype(z.real.dtype), rtol=1e-5, atol=tiny
         )
+
+
+def test_wofz_is_one_loop_and_accurate_for_large_exact_products() -> None:
+    z = np.array([1000 - 1000j, -3e5 - 3e5j, 1024 - 1023.9921875j])
+    assert_close(special.wofz(z), peer.wofz(z), rtol=1e-12)
+    many = np.zeros(100_000, np.complex64)
+    text = jit(special.wofz).lower(many).compile().as_text()
+    assert text[text.index("ENTRY") :].count(" fusion(") == 1

@@ -1,4 +1,4 @@
-"""Error functions, exponential integrals and digamma of complex numbers, Hankel functions."""
+"""Error functions, integrals and digamma of complex numbers, Hankel functions."""
 
 from __future__ import annotations
 
@@ -96,12 +96,7 @@ def test_hankel_functions_are_mapped_and_compiled() -> None:
     assert_close(jit(special.hankel1)(v, x), expected, rtol=1e-14)
 
 
-def test_complex_arguments_of_hankel_functions_are_refused() -> None:
-    with pytest.raises(ValueError, match="hankel1 does not support complex-valued inputs"):
-        special.hankel1(1.0, 1j)
-
-
-INTEGRALS = ("exp1", "expi", "digamma")
+INTEGRALS = ("exp1", "expi", "digamma", "spence")
 PLANE = np.exp(RNG.uniform(-5, 4.5, 60) + 1j * RNG.uniform(-np.pi, np.pi, 60))
 NEAR_THE_CUT = -np.exp(RNG.uniform(-2, 4.3, 30)) + 1j * RNG.uniform(-1, 1, 30) ** 5
 
@@ -127,6 +122,12 @@ ON_THE_PLANE = {
         (-30 + 0.01j, -368955992443.8743 + 3562102647.679397j),
         (0.1 - 1.5j, -0.4073114693214373 + 0.23956183055762503j),
         (20 + 20j, -2.3824537449367396e-11 - 6.696987315652562e-11j),
+    ],
+    "spence": [
+        (-3 + 3.7j, -0.3486733207106229 - 4.194285667348293j),
+        (0.9 + 0.05j, 0.10189951285005944 - 0.05266268367531631j),
+        (0.4 - 0.9j, 0.34555278900208863 + 1.100709995299305j),
+        (40 + 1j, -8.331189455843996 - 0.09457407718706899j),
     ],
     "digamma": [
         (-2.5 + 0.1j, 1.1036973777788084 + 0.9226992914585989j),
@@ -155,6 +156,11 @@ def test_integrals_on_the_cut_and_at_ends() -> None:
     ends = np.array([0, np.inf, np.nan], complex)
     out = np.asarray(special.exp1(ends))
     assert out[0].real == np.inf and out[1] == 0 and np.isnan(out[2].real)
+    both = np.array([complex(-2, 0.0), complex(-2, -0.0), 0, 1, np.inf])
+    expected = np.array([2.320180423313098 - 3.451392295223203j] * 2 + [np.pi**2 / 6, 0, np.nan])
+    expected[1] = expected[0].conj()
+    assert_close(special.spence(both), expected, rtol=1e-15, atol=1e-15)
+    assert complex(grad(special.spence, holomorphic=True)(1 + 0j)) == -1
     out = np.asarray(special.digamma(np.array([0j, -3 + 0j, np.inf + 0j])))
     assert np.isnan(out[:2].real).all() and out[2].real == np.inf
 

@@ -169,8 +169,8 @@ def test_errors_of_orders() -> None:
         special.kn(0.5, 1.0)
     with pytest.raises(TypeError, match="spherical_jn: degrees must be integers"):
         special.spherical_jn(0.5, 1.0)
-    with pytest.raises(ValueError, match="jv does not support complex-valued inputs"):
-        special.jv(1.0, 1j)
+    with pytest.raises(ValueError, match="jv does not support complex-valued orders: "):
+        special.jv(1j, 1.0)
 
 
 def test_voigt_profile_of_one_width() -> None:

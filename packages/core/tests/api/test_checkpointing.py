@@ -8,6 +8,15 @@ import pytest
 import primax_core as px
 from primax_core import lax
 from primax_core.ad_checkpoint import checkpoint_name, print_saved_residuals
+from primax_core.extend import (
+    MissingRule,
+    Primitive,
+    abstract,
+    batch,
+    impl,
+    jvp,
+    transpose,
+)
 from test_support import assert_close
 
 F32 = np.float32
@@ -189,3 +198,30 @@ def test_control_flow_on_arguments_is_refused():
 def test_arguments_that_are_not_arrays():
     with pytest.raises(TypeError, match="was passed to the function at path x"):
         px.checkpoint(lambda x: x)("a")
+
+
+def eager_only() -> Primitive:
+    """A primitive with an eager implementation, derivatives, and no lowering rule."""
+    double_p = Primitive("double_in_python")
+    double_p.rule(impl)(lambda x: px.device_put(np.asarray(x) * 2))
+    double_p.rule(abstract)(lambda x: x)
+    double_p.rule(jvp)(
+        lambda primals, tangents: (double_p.bind(*primals), double_p.bind(*tangents))
+    )
+    double_p.rule(transpose)(lambda ct, x: [double_p.bind(ct)])
+    double_p.rule(batch)(lambda axis, args, dims: (double_p.bind(*args), dims[0]))
+    return double_p
+
+
+def test_operations_without_a_lowering_run_eagerly():
+    double_p = eager_only()
+    f = px.checkpoint(lambda x: lax.sin(double_p.bind(x)))
+    nested = px.checkpoint(lambda x: f(x) * 3)
+    x = np.float32([0, 1, 2])
+    assert_close(f(x), np.sin(2 * x), rtol=1e-6)
+    assert_close(px.vmap(f)(x), np.sin(2 * x), rtol=1e-6)
+    assert_close(px.jvp(nested, (x,), (x,))[1], 6 * x * np.cos(2 * x), rtol=1e-5)
+    gradient = px.grad(lambda x: lax.reduce_sum(nested(x), (0,)))(x)
+    assert_close(gradient, 6 * np.cos(2 * x), rtol=1e-5)
+    with pytest.raises(MissingRule, match=r"double_in_python .* has no lower rule"):
+        px.jit(f)(x)

@@ -202,3 +202,21 @@ def test_operators_of_subclasses_of_sequences():
     assert (x * other, x < other, x**other) == ("mul", "greater", "power")
     with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+"):
         x + other
+
+
+@pytest.mark.parametrize("x", [3.3, -3.3, 0.0, 6.0, np.inf])
+@pytest.mark.parametrize("y", [2.0, -2.0, 0.0, np.inf])
+def test_floor_division_has_no_derivative(x: float, y: float) -> None:
+    """The derivative is zero, also where the quotient is that of the true division."""
+    f = lambda a, b: a // b
+    x, y = array(x), array(y)
+    assert [float(g) for g in px.grad(f, (0, 1))(x, y)] == [0, 0]
+    assert float(px.jvp(f, (x, y), (x, y))[1]) == 0
+
+    @px.custom_vjp
+    def never_differentiated(a):
+        return px.lax.sin(a)
+
+    never_differentiated.defvjp(lambda a: (a, None), lambda _, ct: (ct,))
+    value, dot = px.jvp(px.jit(lambda a: never_differentiated(a // y) * a), (x,), (array(1.0),))
+    assert np.isnan(value) or float(dot) == float(px.lax.sin(x // y))

@@ -5,12 +5,13 @@ import gc
 import operator
 import pickle
 import sys
+from collections.abc import Hashable
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from primax_core import Array, errors, lax, typeof
+from primax_core import Array, errors, grad, jit, lax, typeof, vmap
 from primax_core._api.transfer import device_put, live_arrays
 from primax_core._base.config import enable_x64
 from primax_core._ir import dtypes
@@ -243,6 +244,21 @@ def test_iteration():
 def test_arrays_are_not_hashable():
     with pytest.raises(TypeError, match="unhashable type: 'ArrayImpl'"):
         hash(f32(3))
+    assert not isinstance(f32(3), Hashable)  # caches of libraries ask
+
+
+@pytest.mark.parametrize("transform", [jit, vmap, grad], ids=["jit", "vmap", "grad"])
+def test_tracers_are_not_hashable(transform):
+    answers = []
+
+    def f(x):
+        answers.append(isinstance(x, Hashable))
+        with pytest.raises(TypeError, match=r"unhashable type: '[A-Za-z]+Tracer'"):
+            hash(x)
+        return x
+
+    transform(f)(f32() if transform is grad else f32(3))
+    assert answers == [False]
 
 
 # Copies

@@ -171,6 +171,21 @@ def test_constraints():
     np.testing.assert_array_equal(g(X), X * 2)
 
 
+def test_constraints_of_formats():
+    assert lies(lax.with_sharding_constraint(X, COLUMNS), 1, 0)
+    pair = lax.with_sharding_constraint({"a": X, "b": X}, {"a": COLUMNS, "b": HERE})
+    assert lies(pair["a"], 1, 0) and lies(pair["b"], 0, 1)
+    for open_format in (Format(Layout.AUTO, HERE), Format(None, HERE)):
+        assert lies(lax.with_sharding_constraint(X, open_format), 0, 1)
+    f = px.jit(lambda x: lax.with_sharding_constraint(x * 2, COLUMNS) + 1)
+    np.testing.assert_array_equal(f(X), X * 2 + 1)
+    assert "@LayoutConstraint" in f.lower(X).as_text()
+    with pytest.raises(ValueError, match="got sharding None which is not allowed"):
+        lax.with_sharding_constraint(X, Format())
+    with pytest.raises(ValueError, match="incompatible with its layout annotation"):
+        lax.with_sharding_constraint(X, Format(Layout((0,)), HERE))
+
+
 def test_explicit_layout():
     f = explicit_layout(lambda x: x * 2, in_layouts=Layout((1, 0)))
     np.testing.assert_array_equal(f(X), X * 2)

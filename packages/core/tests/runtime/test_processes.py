@@ -121,8 +121,10 @@ def test_keys_barriers_and_the_living():
     assert lines[4] == (
         "BarrierTimeoutError: rank 1 did not come to the barrier 'alone' within 0.3 s"
     )
-    assert lines[5] == "[0, 1]"
-    assert lines[6].startswith("LeftGenerationError: rank 0 has left 127.0.0.1:")
+    assert lines[5].endswith("/errors/BarrierTimeoutError.html")
+    assert lines[6] == "[0, 1]"
+    assert lines[7].startswith("LeftGenerationError: rank 0 has left 127.0.0.1:")
+    assert lines[8].endswith("/errors/LeftGenerationError.html")
 
 
 def test_devices_and_a_collective_of_all_processes():

@@ -7,11 +7,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from primax_core.extend.placements import is_placed
+from primax_core.extend.runtime import ErrorWithPage
 
 from ._mesh_options import forbidden_axes
 
 
-class ForbiddenCollectiveError(Exception):
+class ForbiddenCollectiveError(ErrorWithPage, page=True):
     """An operation exchanges values along an axis that :func:`no_collectives` names."""
 
 

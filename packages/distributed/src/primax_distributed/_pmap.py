@@ -161,7 +161,7 @@ class _Mapped:
         axes = self.axes_of(args, static, kwargs)
         ranks = [typeof(x).ndim for x in leaves]
         axes = [a if a is None else self.from_front(a, n) for a, n in zip(axes, ranks)]
-        size = self.size([typeof(x).shape[a] for x, a in zip(leaves, axes) if a is not None])
+        size = self.size([(typeof(x).shape, a) for x, a in zip(leaves, axes) if a is not None])
         results: dict[str, Any] = {}
 
         def local(*xs: Any) -> Any:
@@ -231,21 +231,25 @@ class _Mapped:
             )
         return axis % rank
 
-    def size(self, sizes: Sequence[int]) -> int:
-        """The size of the mapped axis.
+    def size(self, shapes: Sequence[tuple[tuple[int, ...], int]]) -> int:
+        """The size of the mapped axis, from the shapes of the arguments and their mapped axes.
 
         Raises:
           ValueError: if there is none, sizes differ, or there are not enough devices.
         """
-        if not sizes:
+        if not shapes:
             raise ValueError(
                 f"pmap of {_name(self.fun)} requires an argument with a mapped axis: pass an array "
                 "whose entry of in_axes is a number"
             )
-        different = sorted({*sizes})
+        examples = {shape[a]: (shape, a) for shape, a in reversed(shapes)}
+        different = sorted(examples)
         if len(different) > 1:
+            first, second = (examples[n] for n in different[:2])
             raise ValueError(
-                f"pmap of {_name(self.fun)} got mapped axes of different sizes: {different}"
+                f"pmap of {_name(self.fun)} got mapped axes of different sizes: {different}; among "
+                f"them are axis {first[1]} of an argument of shape {first[0]}, and axis "
+                f"{second[1]} of one of shape {second[0]}"
             )
         if self.axis_size is not None and self.axis_size != different[0]:
             raise ValueError(

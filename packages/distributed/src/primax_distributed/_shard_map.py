@@ -26,6 +26,7 @@ from ._manual_inference import cast_to_varying
 from ._manual_region import Region, same_placement
 from ._mesh import Mesh
 from ._mesh_axes import AxisType
+from ._named import NamedSharding
 from ._shard_map_p import shard_map_p
 from ._shard_map_specs import (
     Infer,
@@ -131,7 +132,7 @@ class _ShardMap:
             return self.bind(args, traced)
 
         bound.__name__ = self.name
-        whole = jit(bound)
+        whole = jit(bound, out_shardings=self.result_shardings())
 
         @api_boundary_of(self.fun, "{} over the devices of a mesh.")
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -148,6 +149,20 @@ class _ShardMap:
             return whole(*args)
 
         return call
+
+    def result_shardings(self) -> Any:
+        """Shardings of the results, with the specs as the user wrote them.
+
+        ``None`` if they depend on the context, or on axes that are not manual.
+        """
+        mesh = self.mesh
+        if not isinstance(mesh, Mesh) or self.axis_names not in (frozenset(), {*mesh.axis_names}):
+            return None
+        return tree_util.tree_map(
+            lambda spec: NamedSharding(mesh, spec) if isinstance(spec, PartitionSpec) else None,
+            self.out_specs,
+            is_leaf=lambda spec: isinstance(spec, PartitionSpec),
+        )
 
     def region(self) -> tuple[Mesh | AbstractMesh, Region]:
         """The mesh of the operation, and its region, in the current context.

@@ -8,12 +8,12 @@ import numpy as np
 
 from primax_core import debug, lax
 from primax_core.extend import typeof
-from primax_core.extend.runtime import define_option
+from primax_core.extend.runtime import ErrorWithPage, define_option
 
 from ._typing import ArrayLike
 
 
-class KernelCheckError(RuntimeError):
+class KernelCheckError(ErrorWithPage, RuntimeError, page=True):
     """An access that the check of a kernel refuses, or a failed `debug_check`.
 
     The message has the step, the reference, the element, and the line of the kernel.

@@ -103,3 +103,19 @@ def exp(x: Pair) -> Any:
     """Exponential function of a pair, rounded."""
     value = lax.exp(x[0])
     return choose(value < math.inf, value + value * x[1], value)
+
+
+def exp_with(x: Any, error: Any) -> Any:
+    """``exp(x + error)`` for a correction, which has no derivative and is ignored if not finite."""
+    value = lax.exp(x)
+    error = lax.stop_gradient(error)
+    return value + value * choose(lax.abs(error) < 1, error, 0.0)
+
+
+def error_of(value: Any, exact: Pair) -> Any:
+    """The relative error of a positive number with the logarithm ``exact``; 0 for numbers that are
+    not normal."""
+    largest = 1e300 if is_double(value) else 1e37
+    normal = (value > 1 / largest) & (value < largest)
+    head, rest = log(choose(normal, value, 1.0))
+    return choose(normal, (head - exact[0]) + (rest - exact[1]), 0.0)

@@ -7,7 +7,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from .._base import pytree, source
 from .._base.config import state
-from .._base.operand_trees import flatten_operands
+from .._base.operand_trees import flatten_operands, numbered
 from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from .._engine.jit_cache import JitCache
@@ -94,7 +94,7 @@ def checkpoint(
         known.debug = lambda tree, _: debug_info(
             fun,
             "checkpoint / remat",
-            *(_unflatten(tree, [0] * tree.num_leaves) if tree else ((), {})),
+            *(numbered(tree) if tree else ((), {})),
         )
         avals = [known.aval_of(x, i, in_tree) for i, x in enumerate(leaves)]
         traced = known.trace(bound, key if known is cache else None, in_tree, avals)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._base import pytree
+from .._base.operand_trees import numbered
 from .._base.tree_prefix import flatten_axes
 from .._ir.avals import ShapedArray
 from .._runtime.array import ArrayImpl, Spec
 from .._runtime.layouts import Format, Layout, canonical, row_major
-from .._runtime.sharding import Sharding, as_sharding
+from .._runtime.sharding import Sharding, SingleDeviceSharding, as_sharding
 from .shape_struct import ShapeDtypeStruct
 
 
@@ -28,7 +29,8 @@ class RequestedFormats:
     Attributes:
       in_layouts, out_layouts: canonical layouts; ``specified`` marks the arguments with a layout.
       out_kinds: memory kinds; ``None`` is the default memory kind.
-      in_shardings, out_shardings: shardings over several devices; ``None`` leaves one open.
+      in_shardings: shardings over several devices; ``None`` leaves one open.
+      out_shardings: shardings over several devices or a mesh; ``None`` leaves one open.
     """
 
     __slots__ = (
@@ -50,7 +52,7 @@ class RequestedFormats:
         if out_shardings is not None:
             outs = flatten_axes("jit out_shardings", out_tree, out_shardings)
         self.out_layouts = [_layout(f, a) for f, a in zip(outs, out_avals)]
-        self.out_shardings = [over_devices(f) for f in outs]
+        self.out_shardings = [over_mesh(f) for f in outs]
         if any(self.out_shardings):
             self._check_results(out_tree, out_avals)
         self.out_kinds = [_kind(f) for f in outs]
@@ -63,8 +65,7 @@ class RequestedFormats:
     def _check_results(self, out_tree: Any, out_avals: Sequence[ShapedArray]) -> None:
         from .._lower.shardings import check_divides  # loaded on first use
 
-        numbered = pytree.tree_unflatten(out_tree, range(len(out_avals)))
-        for path, i in pytree.tree_leaves_with_path(numbered):
+        for path, i in pytree.tree_leaves_with_path(numbered(out_tree)):
             sharding = self.out_shardings[i]
             if sharding is not None:
                 check_divides(sharding, out_avals[i].shape, f"result{pytree.keystr(path)}")
@@ -167,6 +168,14 @@ def over_devices(requested: Any) -> Sharding | None:
     """The requested sharding if it is one over several devices."""
     sharding = as_sharding(requested.sharding if isinstance(requested, Format) else requested)
     return sharding if isinstance(sharding, Sharding) and sharding.num_devices > 1 else None
+
+
+def over_mesh(requested: Any) -> Sharding | None:
+    """The requested sharding if it is one over several devices, or over a mesh of one."""
+    sharding = as_sharding(requested.sharding if isinstance(requested, Format) else requested)
+    if not isinstance(sharding, Sharding) or isinstance(sharding, SingleDeviceSharding):
+        return None
+    return sharding
 
 
 def _kind(requested: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from .._base import caches, pytree, source
 from .._base.config import state
-from .._base.operand_trees import flatten_operands
+from .._base.operand_trees import flatten_operands, numbered
 from .._base.pytree import PyTree
 from .._base.source import take_attributes
 from .._base.tree_prefix import flatten_axes
@@ -303,7 +303,7 @@ def _jit_cache(fun: Callable[..., Any], o: _Options, traced: dict) -> JitCache:
 def _debug_info(fun: Callable[..., Any], in_tree, static_key) -> DebugInfo:
     if in_tree is None:
         return debug_info(fun, "jit", (), {})
-    args, kwargs = _unflatten(in_tree, [0] * in_tree.num_leaves)
+    args, kwargs = numbered(in_tree)
     if static_key:
         # Placeholders at the positions of static arguments, so that names match positions.
         args = list(args)
@@ -324,7 +324,7 @@ def _donated(o: _Options, in_tree) -> tuple[int, ...]:
     """Flat positions of the donated leaves."""
     if not o.donate_argnums and not o.donate_argnames:
         return ()
-    args, kwargs = _unflatten(in_tree, list(range(in_tree.num_leaves)))
+    args, kwargs = numbered(in_tree)
     n = len(args) + len(o.static_argnums)
     positions = [i for i in range(n) if i not in {s % n if n else s for s in o.static_argnums}]
     leaves = []

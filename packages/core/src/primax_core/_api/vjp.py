@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base import pytree
 from .._base.config import state
-from .._base.operand_trees import flatten_operands, same_structure
+from .._base.operand_trees import flatten_operands, numbered, same_structure
 from .._base.source import api_boundary
 from .._engine.results import as_python, as_result
 from .._ir import dtypes
@@ -146,7 +146,7 @@ class VJP:
     def _info(self) -> DebugInfo:
         if self._of is None:
             return DebugInfo("vjp", "a function")
-        args = tree_unflatten(self.in_tree, [0] * self.in_tree.num_leaves)
+        args = numbered(self.in_tree)
         return debug_info(self._of, "vjp", args, {})
 
     def _apply(self, out_ct: Any, entries: list[Any] | None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from .._base import pytree
-from .._base.operand_trees import axes_of_parts, flatten_operands, is_axis_spec
+from .._base.operand_trees import axes_of_parts, flatten_operands, is_axis_spec, numbered
 from .._base.pytree import PyTree
 from .._base.source import api_boundary_of
 from .._engine.results import as_result
@@ -300,7 +300,7 @@ def _move_result_axis(out, dim, target, size: int, i: int, tree, summed: bool):
                 out = convert_element_type(out, int)
             return as_result(sum_axis(out, dim))
         if dim is not None:
-            paths = pytree.tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))
+            paths = pytree.tree_leaves_with_path(numbered(tree))
             raise ValueError(
                 f"at vmap out_axes{pytree.keystr(paths[i][0])}, got axis spec None but output was "
                 f"batched on axis {dim}; out_axes=None is only for results that do not depend on "

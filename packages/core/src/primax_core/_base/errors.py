@@ -6,7 +6,7 @@ shape and dtype) and ``tracer._origin()``: a text about the origin of the tracer
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from .identity import DOCS_URL
 
@@ -48,6 +48,31 @@ class _DocumentedError(Exception):
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), *self.args)
+
+
+class ErrorWithPage(Exception):
+    """Base class for error classes of wheels: texts end with the address of the class's page.
+
+    A class that is declared with ``page=True`` has a page in ``docs/errors``; other subclasses
+    refer to the page of their base. The address is part of ``str(error)``, not of ``error.args``.
+
+    >>> from primax_core.extend.runtime import ErrorWithPage
+    >>> class OwnError(ErrorWithPage, ValueError, page=True):
+    ...     "An error with a page."
+    >>> print(OwnError("What happened."))
+    What happened.
+    See https://primax.readthedocs.io/en/latest/errors/OwnError.html
+    """
+
+    _page: ClassVar[str]
+
+    def __init_subclass__(cls, page: bool = False, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if page:
+            cls._page = cls.__name__
+
+    def __str__(self) -> str:
+        return f"{super().__str__().rstrip()}\nSee {DOCS_FOLDER}{self._page}.html"
 
 
 def _rebuild(cls: type, *args: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._base import caches, errors, monitoring, pytree, source
 from .._base.config import state
-from .._base.operand_trees import flatten_operands
+from .._base.operand_trees import flatten_operands, numbered
 from .._base.single_flight import SingleFlight
 from .._base.weak_sets import members
 from .._ir.jaxpr import DebugInfo, Jaxpr
@@ -348,7 +348,7 @@ def check_outputs(outs: Sequence, tree, info: DebugInfo) -> None:
 
 
 def _output_path(tree, n: int, i: int) -> str:
-    paths = pytree.tree_leaves_with_path(_unflatten(tree, list(range(n))))
+    paths = pytree.tree_leaves_with_path(numbered(tree))
     return pytree.keystr(paths[i][0])
 
 

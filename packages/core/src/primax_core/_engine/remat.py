@@ -25,6 +25,7 @@ from .._ir.samples import Sample, bf16, c64, f32, samples
 from .._lower.formats import result_kinds
 from .._lower.lazy import hlo, lowering
 from .._runtime.memory_spaces import ArrayCopySemantics, Space
+from .._runtime.stepwise import calls_of_bodies
 from .._trace.core import typeof
 from .._trace.staging import eval_jaxpr, stage, without_tracers
 from .._trace.structural import device_put_p
@@ -91,6 +92,7 @@ def _call(jaxpr: Jaxpr, args: Sequence, **params) -> list:
 
 add_call_rules(remat_p, "jaxpr")
 remat_p.rule(memory_kinds)(lambda eqn: result_kinds(eqn.params["jaxpr"]))
+calls_of_bodies[remat_p] = "jaxpr"
 
 
 @remat_p.rule(lower)

@@ -19,7 +19,7 @@ from .._runtime.devices import check_not_forked, platform_of
 from .._runtime.disk import executables as disk
 from .._runtime.dispatch import Executable, Loaded, as_operand, device_of, relaid
 from .._runtime.jaxlib_versions import MOST_ELEMENTS, _jax
-from .._runtime.sharding import Sharding, device_assignment
+from .._runtime.sharding import Sharding, SingleDeviceSharding, device_assignment
 from .._trace.reference_ops import references
 from .cache_key import key_of
 from .formats import Formats
@@ -129,11 +129,14 @@ def compile_jaxpr(
             jaxpr, name, platform, donated=donated, keep_unused=keep_unused, sharding=sharding,
             formats=formats, shardings=shardings,
         )  # fmt: skip
-        return load(lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key)
+        return load(
+            lowered, jaxpr, in_specs, sharding, committed, donated, compiler_options, key,
+            out_shardings,
+        )  # fmt: skip
     used_inputs = None if keep_unused else kept_inputs(jaxpr)
     return _executable(
         loaded, jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts,
-        shardings=shardings,
+        shardings=shardings, requested=out_shardings,
     )  # fmt: skip
 
 
@@ -173,27 +176,31 @@ def load(
     lowered: LoweredModule, jaxpr: Jaxpr, in_specs, sharding, committed, donated=(),
     compiler_options=(),
     program: bytes | None = None,
+    out_shardings: Sequence[Sharding | None] | None = None,
 ) -> Executable:  # fmt: skip
     """Compile and load a lowered module; ``program`` is the cache key of its jaxpr, or ``None``."""
     loaded = compile_module(lowered, sharding._devices, compiler_options, program)
     return _executable(
         loaded, jaxpr, in_specs, sharding, committed, donated, lowered.name, lowered.kept_args,
-        lowered.consts, lowered.formats, lowered.shardings,
+        lowered.consts, lowered.formats, lowered.shardings, out_shardings,
     )  # fmt: skip
 
 
 def _executable(
     loaded: Loaded, jaxpr: Jaxpr, in_specs, sharding, committed, donated, name, used_inputs, consts,
     formats: Formats | None = None, shardings: ExecutableShardings | None = None,
+    requested: Sequence[Sharding | None] | None = None,
 ) -> Executable:  # fmt: skip
     # Handlers of process exit and fork, for processes that run executables.
     from .._runtime import forking as _forking, shutdown as _shutdown  # noqa: F401
 
     in_layouts = None
     arrays = [relaid(as_operand(c), None) for c in consts]
-    if shardings is None:
+    if shardings is None and isinstance(sharding, SingleDeviceSharding):
         in_shardings = [sharding] * len(in_specs)
         outs = [sharding] * len(jaxpr.outvars)
+    elif shardings is None:
+        in_shardings, outs = _on_mesh_of_one(sharding, in_specs, jaxpr, requested)
     else:
         const_shardings, in_shardings, outs = shardings.chosen(loaded.raw, arrays, used_inputs)
         arrays = [move(c, s) for c, s in zip(arrays, const_shardings)]
@@ -219,6 +226,23 @@ def _executable(
         in_layouts,
         [c._spec for c in arrays],
     )
+
+
+def _on_mesh_of_one(
+    sharding: Sharding, in_specs: Sequence[Spec], jaxpr: Jaxpr,
+    requested: Sequence[Sharding | None] | None,
+) -> tuple[list[Sharding], list[Sharding]]:  # fmt: skip
+    """The shardings of arguments and results on a mesh of one device.
+
+    The specs are those of the user: a result without one has that of the first argument, if it
+    has its rank.
+    """
+    ins = [s.sharding if s.sharding._replicated() is sharding else sharding for s in in_specs]
+    rank = in_specs[0].aval.ndim if in_specs else None
+    outs = [ins[0] if v.aval.ndim == rank else sharding for v in jaxpr.outvars]
+    if requested is not None:
+        outs = [s if r is None else r for s, r in zip(outs, requested)]
+    return ins, outs
 
 
 def compile_module(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from .._base import pytree, source
+from .._base.operand_trees import numbered
 from .._ir.jaxpr import jaxprs_in
 from .._ir.name_stack import joined, without_transforms
 from .._ir.scope_attributes import attributes_of
@@ -133,7 +134,7 @@ def name_results(module: Any, out_tree: Any, count: int) -> None:
         main = next(f for f in module.body.operations if _is_main(f))
         attributes = main.operation.attributes
         n = len(main.type.results)
-        paths = pytree.tree_flatten_with_path(pytree.tree_unflatten(out_tree, range(count)))[0]
+        paths = pytree.tree_flatten_with_path(numbered(out_tree))[0]
         names = [""] * (n - count) + ["result" + pytree.keystr(path) for path, _ in paths]
         old = attributes["res_attrs"] if "res_attrs" in attributes else [{}] * n
         results = []

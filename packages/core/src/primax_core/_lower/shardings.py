@@ -104,7 +104,23 @@ class ExecutableShardings:
         n = len(const_avals)
         for i, s in zip(used, known[n:]):
             ins[i] = s
-        return known[:n], ins, self._completed(self.outs, self.out_avals, raw.get_output_shardings)
+        outs = self._completed(self.outs, self.out_avals, raw.get_output_shardings)
+        for i, (requested, a) in enumerate(zip(self.outs, self.out_avals)):
+            if requested is None:
+                outs[i] = self._as_of_argument(outs[i], a.ndim)
+        return known[:n], ins, outs
+
+    def _as_of_argument(self, sharding: Sharding, ndim: int) -> Sharding:
+        """The sharding of the first argument, if it has this rank and is divided in the same way.
+
+        Its spec is written as in the user's code, ``P(None)`` or ``P("x", None)``. Other
+        arguments have no influence.
+        """
+        first = self.ins[0] if self.ins else None
+        if first is None or self.in_avals[0].ndim != ndim:
+            return sharding
+        same_mesh = first._replicated() is sharding._replicated()
+        return first if same_mesh and first._sdy(ndim) == sharding._sdy(ndim) else sharding
 
     def _completed(
         self, known: Sequence, avals: Sequence, ask: Callable[[], Any]

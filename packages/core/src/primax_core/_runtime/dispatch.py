@@ -33,6 +33,7 @@ from .in_flight import effectful
 from .jaxlib_errors import JaxRuntimeError
 from .launch import explain_failure, launch
 from .sharding import Sharding
+from .stepwise import calls_of_bodies, has_no_lowering, is_stepwise
 
 impl: Final[RuleKind[Callable[..., Any]]] = RuleKind(
     "impl",
@@ -444,7 +445,7 @@ class Runner:
 
 def _executable_of(jaxpr: Jaxpr, specs) -> Executable | Stepwise:
     eqns = jaxpr.eqns
-    if any(impl in eqn.primitive.rules for eqn in eqns):
+    if any(impl in eqn.primitive.rules or has_no_lowering(eqn) for eqn in eqns):
         return Stepwise(jaxpr)
     if len(eqns) == 1 and not jaxpr.consts and not (state.debug_nans or state.debug_infs):
         # A jaxpr of one equation shares the executable of its primitive, unless the primitive
@@ -524,9 +525,12 @@ def evaluate(prim: Primitive, args: Sequence, params: dict):
     return out if prim.multiple_results else out[0]
 
 
-def _runner_of(prim: Primitive, params: dict, specs) -> Executable | Runner:
+def _runner_of(prim: Primitive, params: dict, specs) -> Executable | Runner | Stepwise:
     if impl in prim.rules:
         return Runner(prim, params)
+    held = calls_of_bodies.get(prim)
+    if held is not None and is_stepwise(params[held]):
+        return Stepwise(params[held])
     check_may_run(prim.name)
     jaxpr = stage(lambda *a: _listed(prim, prim.bind(*a, **params)), [s.aval for s in specs])
     return compile_jaxpr(jaxpr, specs, name=prim.name)

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from .._base import caches
 from .._base.config import renew_keys
+from .._base.errors import ErrorWithPage
 from .._ir.avals import ShapedArray
 from . import (
     array as _array,
@@ -40,16 +41,19 @@ from .jaxlib_versions import (
 from .tiled_sharding import TiledSharding
 
 
-class LeftGenerationError(RuntimeError):
+class LeftGenerationError(ErrorWithPage, RuntimeError, page=True):
     """An array or a device of a generation of processes that this process has left."""
 
 
-class BarrierTimeoutError(TimeoutError):
+class BarrierTimeoutError(ErrorWithPage, TimeoutError, page=True):
     """Some ranks did not come to a barrier in time; ``ranks`` are those, if they are known."""
 
     def __init__(self, message: str, ranks: Sequence[int] = ()):
         super().__init__(message)
         self.ranks: tuple[int, ...] = tuple(ranks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.ranks)
 
 
 # The service and its members

@@ -96,8 +96,7 @@ class Tracer(Array):
         # Also for a known value: NumPy would compute with it outside the trace.
         raise errors.TracerArrayConversionError(self)
 
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+    __hash__: Any = None  # type: ignore[assignment]
 
     def __format__(self, spec: str) -> str:
         if not spec:

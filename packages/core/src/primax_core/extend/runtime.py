@@ -13,6 +13,7 @@ from .._base.config import (
     define,
     state as state,
 )
+from .._base.errors import ErrorWithPage as ErrorWithPage
 from .._base.locks import new_lock as new_lock
 from .._base.options import DISPATCH, NONE, TRACE, Option
 from .._base.source import (

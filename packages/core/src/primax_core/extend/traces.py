@@ -7,7 +7,7 @@ from typing import Any
 
 from .._api.arguments import check_callable as check_callable, debug_info, name_of as name_of
 from .._base import pytree
-from .._base.operand_trees import register_composite_type as register_composite_type
+from .._base.composite_types import register_composite_type as register_composite_type
 from .._engine.call import call_jaxpr as call_jaxpr
 from .._engine.custom_jvp import (
     CustomJVP as CustomJVP,

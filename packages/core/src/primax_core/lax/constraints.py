@@ -12,9 +12,11 @@ from .._ir.rules import devices
 from .._ir.samples import Sample, f32, samples
 from .._runtime.array import default_sharding
 from .._runtime.dispatch import impl
+from .._runtime.layouts import Format, Layout
 from .._runtime.sharding import Sharding, ShardingLike, as_sharding
 from .._trace.core import typeof
 from .elementwise import linear
+from .layout_constraint import with_layout_constraint
 from .out_sharding import check_divides, constrain, devices_named
 from .placement import ArrayCopySemantics, moved
 
@@ -29,8 +31,9 @@ def with_sharding_constraint(x: PyTree, shardings: ShardingLike | PyTree) -> Any
 
     Args:
       x: a pytree of arrays.
-      shardings: shardings, a pytree prefix of ``x``. They have no effect in a traced function that
-        runs on one device.
+      shardings: shardings or formats, a pytree prefix of ``x``. Shardings have no effect in a
+        traced function that runs on one device. The layout of a ``Format`` is a constraint too,
+        as in :func:`with_layout_constraint`; ``Layout.AUTO`` leaves it open.
 
     Returns:
       The pytree with the values of ``x``.
@@ -38,8 +41,9 @@ def with_sharding_constraint(x: PyTree, shardings: ShardingLike | PyTree) -> Any
     The same constraint applies to tangents and cotangents.
 
     Raises:
-      ValueError: if a sharding is ``None``, or ``shardings`` is not a prefix of ``x``.
-      TypeError: if a leaf of ``shardings`` is not a sharding.
+      ValueError: if a sharding is ``None``, ``shardings`` is not a prefix of ``x``, or a layout is
+        not a permutation of the axes of its array.
+      TypeError: if a leaf of ``shardings`` is not a sharding or a format.
 
     >>> from primax_core import devices
     >>> from primax_core._runtime.sharding import SingleDeviceSharding
@@ -47,8 +51,8 @@ def with_sharding_constraint(x: PyTree, shardings: ShardingLike | PyTree) -> Any
     1.0
     """
     leaves, tree = pytree.tree_flatten(x)
-    leaf_shardings = pytree.broadcast_prefix(shardings, x, is_leaf=lambda s: s is None)
-    leaf_shardings = list(map(as_sharding, leaf_shardings))
+    requested = pytree.broadcast_prefix(shardings, x, is_leaf=lambda s: s is None)
+    leaf_shardings = [as_sharding(r.sharding if isinstance(r, Format) else r) for r in requested]
     for s in leaf_shardings:
         if s is None:
             raise ValueError(
@@ -67,6 +71,9 @@ def with_sharding_constraint(x: PyTree, shardings: ShardingLike | PyTree) -> Any
         sharding_constraint_p.bind(v, sharding=s, unconstrained_dims=frozenset())
         for v, s in zip(leaves, leaf_shardings)
     ]
+    for i, r in enumerate(requested):
+        if isinstance(r, Format) and isinstance(r.layout, Layout):
+            outs[i] = with_layout_constraint(outs[i], r.layout)
     return pytree.tree_unflatten(tree, outs)
 
 

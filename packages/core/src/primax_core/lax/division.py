@@ -83,7 +83,7 @@ def _float_divmod(x, y):
     quotient = round(_choose(below, sub(quotient, scalar_like(quotient, 1)), quotient))
     # A quotient that rounds to 0 is 0.0; a quotient of zero has the sign of the division.
     quotient = _choose(eq(quotient, _zero(quotient)), _zero(quotient), quotient)
-    return _choose(eq(x, _zero(x)), div(x, y), quotient), left
+    return _choose(eq(x, _zero(x)), stop_gradient(div(x, y)), quotient), left
 
 
 @library_function

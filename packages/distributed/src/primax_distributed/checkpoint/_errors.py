@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from primax_core.extend.runtime import ErrorWithPage
 
-class CheckpointError(Exception):
+
+class CheckpointError(ErrorWithPage, page=True):
     """A checkpoint could not be written or read; the message contains the path and the reason."""
 
 
-class CheckpointNotFoundError(CheckpointError, FileNotFoundError):
+class CheckpointNotFoundError(CheckpointError, FileNotFoundError, page=True):
     """The path has no complete checkpoint, or not the requested step."""
 
 
-class CheckpointExistsError(CheckpointError, FileExistsError):
+class CheckpointExistsError(CheckpointError, FileExistsError, page=True):
     """The step exists, or another writer committed it first."""
 
 
-class CheckpointDamagedError(CheckpointError):
+class CheckpointDamagedError(CheckpointError, page=True):
     """Metadata or values are missing, truncated or changed."""
 
 
-class CheckpointMismatchError(CheckpointError, ValueError):
+class CheckpointMismatchError(CheckpointError, ValueError, page=True):
     """The checkpoint has another structure, shape or dtype than requested."""
 
 
-class CheckpointWriteError(CheckpointError, OSError):
+class CheckpointWriteError(CheckpointError, OSError, page=True):
     """The checkpoint could not be written: no space, no permission, or another process failed."""
 
 

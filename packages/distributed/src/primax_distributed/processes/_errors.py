@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from primax_core.extend.runtime import ErrorWithPage
 
-class JoinError(RuntimeError):
+
+class JoinError(ErrorWithPage, RuntimeError, page=True):
     """This process cannot compute with the others; the message says why."""
 
 
-class ProcessFailure(RuntimeError):
+class ProcessFailure(ErrorWithPage, RuntimeError, page=True):
     """Other processes died or froze, so the generation has ended.
 
     Attributes:
@@ -27,7 +29,7 @@ class ProcessFailure(RuntimeError):
         return type(self), (*self.args, self.reasons)
 
 
-class ProgramMismatchError(RuntimeError):
+class ProgramMismatchError(ErrorWithPage, RuntimeError, page=True):
     """The processes have begun different programs; the message has the ranks and the difference."""
 
 

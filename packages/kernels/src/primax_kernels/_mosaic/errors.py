@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from primax_core.extend import summarize
+from primax_core.extend.runtime import ErrorWithPage
 
 
 class LoweringException(Exception):
     """A kernel that cannot be lowered for a TPU."""
 
 
-class MosaicError(LoweringException, NotImplementedError):
+class MosaicError(ErrorWithPage, LoweringException, NotImplementedError, page=True):
     """A kernel that the Mosaic backend does not support, with the line and the rewrite."""
 
 
@@ -22,6 +23,16 @@ def located(message: str, kernel: Any, eqn: Any = None) -> MosaicError:
       kernel: a `Kernel`, or the text that names it.
       eqn: the equation, whose source location is the user's line.
     """
+    return MosaicError(located_text(message, kernel, eqn))
+
+
+def located_text(message: str, kernel: Any, eqn: Any = None) -> str:
+    """As `located`, the text of the reason without the address of the error's page."""
     source = getattr(kernel, "source", kernel)
     where = "" if eqn is None or not eqn.source else f"{summarize(eqn.source)}: "
-    return MosaicError(f"{where}{message} (in the kernel {source}, compiled by Mosaic for a TPU)")
+    return f"{where}{message} (in the kernel {source}, compiled by Mosaic for a TPU)"
+
+
+def reason_of(error: BaseException) -> str:
+    """The text of an error without the address of its page."""
+    return str(error.args[0]) if error.args else str(error)

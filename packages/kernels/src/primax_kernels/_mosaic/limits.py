@@ -11,7 +11,7 @@ from .._linear_calls import running_equations
 from .._tpu_info import ChipVersion, get_tpu_info_for_chip
 from . import types
 from .copied_blocks import with_copied_blocks
-from .errors import MosaicError, located
+from .errors import MosaicError, located_text, reason_of
 from .params import parameter, reasons_of_params
 from .program import Program, emit
 from .windows import reason_of_buffers, space_of, window_shape
@@ -63,19 +63,19 @@ def _limits(
     try:
         kernel = with_copied_blocks(kernel)
     except MosaicError as error:
-        return (str(error),), None
+        return (reason_of(error),), None
     for mapping in (*kernel.inputs, *kernel.outputs):
         reasons += _of_block(kernel, mapping)
     for j, aval in enumerate(kernel.prefetched):
         if 0 in aval.shape:
             text = f"prefetched scalar {j} of shape {aval.shape} has no elements"
-            reasons.append(str(located(text, kernel)))
+            reasons.append(located_text(text, kernel))
     if reasons:
         return tuple(reasons), None
     try:
         program = emit(kernel)
     except MosaicError as error:
-        return (str(error),), None
+        return (reason_of(error),), None
     return tuple(_of_memory(kernel, program, params, version)), program
 
 
@@ -85,16 +85,16 @@ def _of_block(kernel: Kernel, mapping: Any) -> list[str]:
         types.element(mapping.aval.dtype)
         space = space_of(kernel, mapping)
     except MosaicError as error:
-        text = str(error)
+        text = reason_of(error)
         return [text if text.startswith(mapping.name) else
-                str(located(f"{mapping.name}: {text}", kernel))]  # fmt: skip
+                located_text(f"{mapping.name}: {text}", kernel)]  # fmt: skip
     of_buffers = reason_of_buffers(mapping)
     if of_buffers is not None:
-        return [str(located(of_buffers, kernel))]
+        return [located_text(of_buffers, kernel)]
     shape = mapping.aval.shape
     if 0 in shape:
         text = f"{mapping.name} of shape {shape} has no elements: do not call the kernel for it"
-        return [str(located(text, kernel))]
+        return [located_text(text, kernel)]
     block = window_shape(mapping)
     if space in ("any", "hbm"):
         if not mapping.whole:
@@ -102,14 +102,14 @@ def _of_block(kernel: Kernel, mapping: Any) -> list[str]:
                 f"{mapping.name} is in {space.upper()} and has blocks; whole arrays are there: "
                 "leave block_shape away, or use VMEM"
             )
-            return [str(located(text, kernel))]
+            return [located_text(text, kernel)]
         return []
     if any(e.padding[0] for e in mapping.extents):
         text = (
             f"{mapping.name}: blocks begin before the array, and Mosaic has padding after it only: "
             "pad the operand before the kernel"
         )
-        return [str(located(text, kernel))]
+        return [located_text(text, kernel)]
     tiles = types.tile(len(shape), mapping.aval.dtype)
     for axis, (n, size, multiple) in enumerate(zip(shape, block, tiles)):
         if size % multiple and size != n:
@@ -120,7 +120,7 @@ def _of_block(kernel: Kernel, mapping: Any) -> list[str]:
                 f"axis: use {-(-size // multiple) * multiple} or {n}, or put the axis further to "
                 "the left"
             )
-            return [str(located(text, kernel))]
+            return [located_text(text, kernel)]
     return []
 
 
@@ -132,14 +132,14 @@ def _of_memory(kernel: Kernel, program: Program, params: Any, version: str | Non
         available = get_tpu_info_for_chip(_CHIPS[version], 1).vmem_capacity_bytes
         if limit > available:
             text = f"vmem_limit_bytes is {limit}, a {version} has {available} bytes"
-            return [str(located(text, kernel))]
+            return [located_text(text, kernel)]
     if program.vmem_bytes > limit:
         text = (
             f"blocks (two of each, or one with Buffered(1)) and scratch memory take "
             f"{program.vmem_bytes} bytes of VMEM, the limit is {limit}: use smaller blocks, one "
             "buffer, or a larger vmem_limit_bytes in tpu.CompilerParams"
         )
-        return [str(located(text, kernel))]
+        return [located_text(text, kernel)]
     return []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .errors import located
+from .errors import located_text
 
 UNSUPPORTED: Final = {
     "flags": None, "opt_level": None, "fuse_transposed_lhs_in_matmul": False,
@@ -58,19 +58,19 @@ def reasons_of_params(kernel: Any, params: Any) -> list[str]:
         value = parameter(params, name)
         if value is not None and value != neutral:
             text = f"compiler_params has {name}={value!r}, which this backend does not pass on"
-            reasons.append(str(located(f"{text}: leave it away", kernel)))
+            reasons.append(located_text(f"{text}: leave it away", kernel))
     if parameter(params, "serialization_format", 1) != 1:
         text = "serialization_format is 1, the only one there is"
-        reasons.append(str(located(text, kernel)))
+        reasons.append(located_text(text, kernel))
     least = {"vmem_limit_bytes": 1, "internal_scratch_in_bytes": 0, "collective_id": 0}
     for name, low in least.items():
         value = parameter(params, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            reasons.append(str(located(f"{name} is an integer, got {value!r}", kernel)))
+            reasons.append(located_text(f"{name} is an integer, got {value!r}", kernel))
         elif value is not None and value < low:
-            reasons.append(str(located(f"{name} is at least {low}, got {value}", kernel)))
+            reasons.append(located_text(f"{name} is at least {low}, got {value}", kernel))
     fused = parameter(params, "allow_input_fusion", ())
     if not isinstance(fused, Sequence) or not all(isinstance(x, bool) for x in fused):
         text = f"allow_input_fusion is a sequence of Booleans, one for each operand, got {fused!r}"
-        reasons.append(str(located(text, kernel)))
+        reasons.append(located_text(text, kernel))
     return reasons

@@ -31,7 +31,7 @@ from . import (
 from .control_rules import branch
 from .copied_blocks import with_copied_blocks
 from .emitter import Emitter
-from .errors import located
+from .errors import located, reason_of
 from .memory import Reference
 from .params import parameter
 from .registry import BACKEND, Context, lower_jaxpr
@@ -267,7 +267,7 @@ class _Module:
         try:
             element = types.element(types.stored(dtype))
         except NotImplementedError as error:
-            raise located(f"scratch_shapes[{k}]: {error}", self.kernel) from None
+            raise located(f"scratch_shapes[{k}]: {reason_of(error)}", self.kernel) from None
         text, _ = self.emitter.memory(element, shape, name)
         return Reference(text, dtype, shape, name, squeezed)
 

@@ -9,7 +9,7 @@ from primax_core.extend import RuleKind
 from .._emission.registry import Backend, Context as EmissionContext, Rule
 from . import types
 from .emitter import Emitter
-from .errors import MosaicError, located
+from .errors import MosaicError, located, reason_of
 
 mosaic: Final[RuleKind[Rule]] = RuleKind(
     "mosaic",
@@ -36,7 +36,7 @@ def _refusal(operation: str, aval: Any) -> str | None:
     try:
         types.element(aval.dtype)
     except MosaicError as error:
-        return str(error)
+        return reason_of(error)
     return None
 
 

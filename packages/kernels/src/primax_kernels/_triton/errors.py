@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from primax_core.extend import summarize
+from primax_core.extend.runtime import ErrorWithPage
 
 
-class TritonError(NotImplementedError):
+class TritonError(ErrorWithPage, NotImplementedError, page=True):
     """A kernel that the Triton backend does not support, with the line and the rewrite."""
 
 
@@ -18,6 +19,16 @@ def located(message: str, kernel: Any, eqn: Any = None) -> TritonError:
       kernel: a `Kernel`, or the text that names it.
       eqn: the equation, whose source location is the user's line.
     """
+    return TritonError(located_text(message, kernel, eqn))
+
+
+def located_text(message: str, kernel: Any, eqn: Any = None) -> str:
+    """As `located`, the text of the reason without the address of the error's page."""
     source = getattr(kernel, "source", kernel)
     where = "" if eqn is None or not eqn.source else f"{summarize(eqn.source)}: "
-    return TritonError(f"{where}{message} (in the kernel {source}, compiled by Triton)")
+    return f"{where}{message} (in the kernel {source}, compiled by Triton)"
+
+
+def reason_of(error: BaseException) -> str:
+    """The text of an error without the address of its page."""
+    return str(error.args[0]) if error.args else str(error)

@@ -11,7 +11,7 @@ from primax_core.extend import Eqn, Jaxpr, jaxprs_in, walk
 
 from .._kernel import Kernel
 from . import types
-from .errors import TritonError, located
+from .errors import TritonError, located, located_text, reason_of
 from .params import Resolved, resolve
 from .program import Program, emit
 
@@ -48,7 +48,7 @@ def limits(kernel: Kernel, params: Any = None, target: str | None = None) -> tup
         try:
             _of_program(emit(kernel, params), kernel)
         except TritonError as error:
-            reasons.append(str(error))
+            reasons.append(reason_of(error))
     return tuple(reasons)
 
 
@@ -93,16 +93,16 @@ def _of_params(kernel: Kernel, params: Any) -> list[str]:
     for name in ("num_warps", "num_stages"):
         value = getattr(resolved, name)
         if isinstance(value, bool) or not isinstance(value, int):
-            reasons.append(str(located(f"{name} is an integer, got {value!r}", kernel)))
+            reasons.append(located_text(f"{name} is an integer, got {value!r}", kernel))
     if reasons:
         return reasons
     n = resolved.num_warps
     if not 1 <= n <= 32 or n & (n - 1):
         text = f"num_warps is {n}; it is 1, 2, 4, 8, 16 or 32"
-        reasons.append(str(located(text, kernel)))
+        reasons.append(located_text(text, kernel))
     if not 1 <= resolved.num_stages <= 16:
         text = f"num_stages is {resolved.num_stages}; it is between 1 and 16"
-        reasons.append(str(located(text, kernel)))
+        reasons.append(located_text(text, kernel))
     return reasons
 
 
@@ -110,7 +110,7 @@ def _of_target(kernel: Kernel, capability: int | None) -> list[str]:
     if capability is None or capability >= _FIRST:
         return []
     text = f"the GPU has compute capability sm_{capability}; Triton needs sm_{_FIRST} or later"
-    return [str(located(f"{text}: call the kernel on a CPU, or write it with lax", kernel))]
+    return [located_text(f"{text}: call the kernel on a CPU, or write it with lax", kernel)]
 
 
 def _of_operands(kernel: Kernel, capability: int | None) -> list[str]:
@@ -123,20 +123,20 @@ def _of_operands(kernel: Kernel, capability: int | None) -> list[str]:
         try:
             element = types.element(aval.dtype)
         except TritonError as error:
-            reasons.append(str(located(f"{name}: {error}", kernel)))
+            reasons.append(located_text(f"{name}: {reason_of(error)}", kernel))
             continue
         if element == "f8E4M3FN" and capability is not None and capability < _FIRST_F8:
             text = f"{name}: float8_e4m3fn needs sm_{_FIRST_F8}, the GPU has sm_{capability}; use "
-            reasons.append(str(located(f"{text}float8_e5m2 or bfloat16", kernel)))
+            reasons.append(located_text(f"{text}float8_e5m2 or bfloat16", kernel))
         if 0 in aval.shape:
             text = f"{name} of shape {aval.shape} has no elements: do not call the kernel for it"
-            reasons.append(str(located(text, kernel)))
+            reasons.append(located_text(text, kernel))
         elif name.startswith("scratch") and _elements(aval.shape) > types.MAX_ELEMENTS:
             text = (
                 f"{name} of shape {aval.shape} is held in registers, which are a tensor of at most "
                 f"{types.MAX_ELEMENTS} elements: use a smaller one, or a result of the kernel"
             )
-            reasons.append(str(located(text, kernel)))
+            reasons.append(located_text(text, kernel))
     return reasons
 
 
@@ -146,7 +146,7 @@ def _of_conversions(kernel: Kernel, capability: int | None) -> list[str]:
         return []
     text = f"float8_e4m3fn needs sm_{_FIRST_F8}, the GPU has sm_{capability}; use float8_e5m2"
     return [
-        str(located(text, kernel, eqn))
+        located_text(text, kernel, eqn)
         for eqn in walk(kernel.jaxpr)
         if any(getattr(v.aval, "dtype", None) == "float8_e4m3fn" for v in eqn.outvars)
     ]
@@ -171,7 +171,7 @@ def _of_products(kernel: Kernel, params: Resolved, capability: int | None) -> li
                 f"{needed} bytes of shared memory, {available} are available: use smaller blocks "
                 "or fewer stages"
             )
-            reasons.append(str(located(text, kernel, eqn)))
+            reasons.append(located_text(text, kernel, eqn))
     return reasons
 
 

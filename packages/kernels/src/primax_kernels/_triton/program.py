@@ -25,7 +25,7 @@ from . import (
 )
 from .blocks import block_at, pointer_argument
 from .emitter import Emitter
-from .errors import TritonError, located
+from .errors import TritonError, located, reason_of
 from .memory import MemoryRef, RegisterRef, as_int32
 from .params import Resolved, resolve
 from .registry import lower_jaxpr
@@ -348,7 +348,7 @@ def _unwritten(e: Emitter, shape: tuple[int, ...], dtype: Any) -> RegisterRef:
     try:
         types.element(dtype)
     except TritonError as error:
-        raise located(str(error), e.kernel) from None
+        raise located(reason_of(error), e.kernel) from None
     return RegisterRef(e, e.constant(types.unwritten(dtype), dtype, shape))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from primax_core.extend.runtime import state
 
 from . import types
-from .errors import TritonError
+from .errors import TritonError, reason_of
 from .function_text import rewritten
 
 SIGNATURES: Final = {
@@ -201,4 +201,4 @@ def check_dtype(dtype: Any, name: str) -> None:
     try:
         types.element(dtype)
     except TritonError as error:
-        raise TritonError(f"{name}: {error}") from None
+        raise TritonError(f"{name}: {reason_of(error)}") from None

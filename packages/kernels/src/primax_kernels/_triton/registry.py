@@ -11,7 +11,7 @@ from primax_core.extend import RuleKind
 from .._emission.registry import Backend, Context as EmissionContext, Rule
 from . import types
 from .emitter import Emitter
-from .errors import TritonError, located
+from .errors import TritonError, located, reason_of
 
 triton: Final[RuleKind[Rule]] = RuleKind(
     "triton",
@@ -38,7 +38,7 @@ def _refusal(operation: str, aval: Any) -> str | None:
     try:
         types.element(aval.dtype)
     except TritonError as error:
-        return str(error)
+        return reason_of(error)
     elements = int(np.prod(types.padded(aval.shape), initial=1))
     if elements > types.MAX_ELEMENTS and not hasattr(aval, "inner_aval"):
         return (

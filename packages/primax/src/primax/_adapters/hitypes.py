@@ -112,12 +112,15 @@ class HiType(AbstractValue):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("dtype", "ndim", "weak_type"):  # asked of the types of operands
-            cls = type(self).__name__
-            raise TypeError(
-                f"a value of the type {cls} is no array: operations on it are subclasses of HiPrim "
-                "with the type among their in_avals"
-            )
+            raise _no_array(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _no_array(aval: HiType) -> TypeError:
+    return TypeError(
+        f"a value of the type {type(aval).__name__} is no array: operations on it are subclasses "
+        "of HiPrim with the type among their in_avals"
+    )
 
 
 class aval_method(NamedTuple):
@@ -158,6 +161,8 @@ class HiTracer:
         return f"HiTracer({self._aval})"
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_trace":  # asked of operands
+            raise _no_array(self._aval)
         attribute = getattr(self._aval, name)
         if isinstance(attribute, aval_property):
             return attribute.fget(self)

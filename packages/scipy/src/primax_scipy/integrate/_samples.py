@@ -118,11 +118,15 @@ def simpson(
     if n < 3:
         return pnp.sum(d * (y[..., 1:] + y[..., :-1]) * 0.5, -1)
     odd = n if n % 2 else n - 1
-    pairs = _pair(
-        d[..., 0 : odd - 1 : 2], d[..., 1:odd:2], y[..., 0 : odd - 2 : 2], y[..., 1 : odd - 1 : 2],
-        y[..., 2:odd:2],
-    )  # fmt: skip
-    out = pnp.sum(pairs, -1)
+    if x is None and not (is_operand(dx) and typeof(dx).ndim):
+        middles, others = pnp.sum(y[..., 1:odd:2], -1), pnp.sum(y[..., 2 : odd - 1 : 2], -1)
+        out = (y[..., 0] + y[..., odd - 1] + 4 * middles + 2 * others) * (d[..., 0] / 3)
+    else:
+        pairs = _pair(
+            d[..., 0 : odd - 1 : 2], d[..., 1:odd:2], y[..., 0 : odd - 2 : 2],
+            y[..., 1 : odd - 1 : 2], y[..., 2:odd:2],
+        )  # fmt: skip
+        out = pnp.sum(pairs, -1)
     if n % 2 == 0:
         out = out + _first_of_pair(d[..., -1], d[..., -2], y[..., -1], y[..., -2], y[..., -3])
     return out

@@ -54,6 +54,7 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     [[2.0]]
     """
     _same_sizes("solve_continuous_lyapunov", a, q)
+    a = pnp.asarray(a)
     return solve_sylvester(a, adjoint(a), q)
 
 
@@ -95,6 +96,7 @@ def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = Non
         raise ValueError(
             f"solve_discrete_lyapunov: method must be None, 'direct' or 'bilinear', got {method!r}"
         )
+    a, q = pnp.asarray(a), pnp.asarray(q)
     n = typeof(a).shape[0]
     out: Array
     if method == "bilinear" or (method is None and n >= 10):

@@ -115,7 +115,7 @@ def solve_continuous_are(
                 f"linalg.{name}: {key} of shape {typeof(v).shape} does not match a of shape "
                 f"{typeof(a).shape} and r of shape {typeof(r).shape}: expected {shape}"
             )
-    present = [v for v in (a, b, q, r, e, s) if v is not None]
+    present = [pnp.asarray(v) for v in (a, b, q, r, e, s) if v is not None]
     batch = lax.broadcast_shapes(*[typeof(v).shape[:-2] for v in present])
     values = iter([with_batch(v, batch, 2) for v in in_common_dtype(*present)])
     operands = [None if v is None else next(values) for v in (a, b, q, r, e, s)]

@@ -306,6 +306,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     [[6.0, -11.0, 1.0], [1.0, 0.0, 0.0], [0.0, 6.0, 0.0]]
     """
     _vectors("fiedler_companion", a)
+    a = pnp.asarray(a)
     shape = typeof(a).shape
     if not shape:
         raise ValueError("fiedler_companion takes vectors, got a number")

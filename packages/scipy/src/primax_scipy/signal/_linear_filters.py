@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from primax_numpy.declaring import compiled, one_axis
 
 from .._layout import as_operand, check_mode, padded, resized, together
 from ._convolution import by_transform
-from ._recurrences import recurrence
+from ._recurrences import recurrence, states_after, times
 from ._spectra import extended
 
 _PADS = ("odd", "even", "constant", None)
@@ -328,20 +329,66 @@ def _section(sos, k):
 @compiled("axis", name="sosfilt")
 def _cascade(sos, x, *, axis):
     sos, x = together(sos, x)
-    for k in range(typeof(sos).shape[0]):
-        x = _along(*_section(sos, k), x, axis)[0]
-    return x
+    rows = pnp.moveaxis(x, axis, -1)
+    shape = typeof(rows).shape
+    y, _ = _filtered_by_all(sos, lax.reshape(rows, (math.prod(shape[:-1]), shape[-1])), None)
+    return pnp.moveaxis(lax.reshape(y, shape), -1, axis)
 
 
 @compiled("axis", name="sosfilt")
 def _cascade_from(sos, x, zi, *, axis):
     sos, x, zi = together(sos, x, zi)
+    rows, zi = pnp.moveaxis(x, axis, -1), pnp.moveaxis(zi, axis + 1, -1)
+    shape, states = typeof(rows).shape, typeof(zi).shape
+    batch = math.prod(shape[:-1])
+    flat, zi = lax.reshape(rows, (batch, shape[-1])), lax.reshape(zi, (states[0], batch, 2))
+    y, zi = _filtered_by_all(sos, flat, zi)
+    y = pnp.moveaxis(lax.reshape(y, shape), -1, axis)
+    return y, pnp.moveaxis(lax.reshape(zi, states), -1, axis + 1)
+
+
+def _filtered_by_all(sos, x, zi):
+    """Rows ``[batch, n]`` through all sections, and the final states for initial ones, both
+    ``[sections, batch, 2]``.
+
+    Many samples are divided into blocks. The responses of a block and of its final states to unit
+    samples and to unit states are matrices, so a block is a product, and the states between blocks
+    are one recurrence for all sections.
+    """
+    n, sections = typeof(x).shape[1], typeof(sos).shape[0]
+    size = max(32, 2 * sections)
+    if sections == 1 or n < 8 * size:
+        return _section_by_section(sos, x, zi)
+    width = size + 2 * sections
+    units = pnp.eye(width, dtype=typeof(x).dtype)
+    samples, states = lax.slice_in_dim(units, 0, size, axis=1), units[:, size:]
+    states = lax.transpose(lax.reshape(states, (width, sections, 2)), (1, 0, 2))
+    outputs, ends = _section_by_section(sos, samples, states)
+    ends = lax.reshape(lax.transpose(ends, (1, 0, 2)), (width, 2 * sections))
+
+    batch, count = typeof(x).shape[0], n // size
+    blocks = lax.reshape(lax.slice_in_dim(x, 0, count * size, axis=1), (batch, count, size))
+    if zi is None:
+        zi = lax.full((sections, batch, 2), 0, typeof(x).dtype)
+    zi = lax.reshape(lax.transpose(zi, (1, 0, 2)), (batch, 1, 2 * sections))
+    before = states_after(times(blocks, ends[:size]), ends[size:], zi)
+    y = times(blocks, outputs[:size]) + times(
+        lax.slice_in_dim(before, 0, count, axis=1), outputs[size:]
+    )
+    last = lax.reshape(before[:, count], (batch, sections, 2))
+    rest, last = _section_by_section(
+        sos, lax.slice_in_dim(x, count * size, n, axis=1), lax.transpose(last, (1, 0, 2))
+    )
+    return lax.concatenate([lax.reshape(y, (batch, count * size)), rest], 1), last
+
+
+def _section_by_section(sos, x, zi):
     states = []
     for k in range(typeof(sos).shape[0]):
-        state = lax.index_in_dim(zi, k, 0, keepdims=False)
-        x, state = _along(*_section(sos, k), x, axis, state)
+        state = None if zi is None else lax.index_in_dim(zi, k, 0, keepdims=False)
+        x, state = filtered(*_section(sos, k), x, state)
         states.append(state)
-    return x, pnp.stack(states)
+    return x, None if zi is None else pnp.stack(states)
 
 
 def sosfilt_zi(sos: ArrayLike | Sequence[Sequence[ArrayLike]]) -> Array:
@@ -424,9 +471,6 @@ def _cascade_both_ways(sos, x, *, axis, kind, width):
     states = _section_states(sos)
 
     def run(rows, first):
-        for k, state in enumerate(states):
-            b, a = _section(sos, k)
-            rows, _ = filtered(b, a, rows, first * lax.reshape(state, (1, 2)))
-        return rows
+        return _filtered_by_all(sos, rows, pnp.stack([first * v[None] for v in states]))[0]
 
     return _forward_backward(x, axis, kind, width, run)

@@ -47,20 +47,28 @@ def recurrence(w: Any, a: Any) -> Any:
     states = _states(ends, matrix)
     before = resized(states, 1, count - 1)
     before = lax.pad(before, lax.full((), 0, typeof(w).dtype), [(0, 0, 0), (1, 0, 0), (0, 0, 0)])
-    out = local + _product_of(before, decay)
+    out = local + times(before, decay)
     return resized(lax.reshape(out, (batch, count * size)), 1, n)
 
 
 def _inverse(a: Any, n: int) -> Any:
-    """The inverse of the lower triangular Toeplitz matrix of the coefficients."""
-    p = typeof(a).shape[0]
-    index = np.arange(n)[:, None] - np.arange(n)[None, :]
-    one = lax.full((1,), 1, typeof(a).dtype)
-    column = lax.concatenate([one, a, lax.full((1,), 0, typeof(a).dtype)], 0)
-    matrix = pnp.take(column, np.where((index >= 0) & (index <= p), index, p + 1), axis=0)
-    return lax.linalg.triangular_solve(
-        matrix, pnp.eye(n, dtype=typeof(a).dtype), left_side=True, lower=True, unit_diagonal=True
-    )
+    """The inverse of the lower triangular Toeplitz matrix of the coefficients.
+
+    It is the Toeplitz matrix of the response to a unit sample. A triangular solve would call BLAS,
+    whose threads wait for each other.
+    """
+
+    def step(delayed, _):
+        new = -pnp.sum(a * delayed, keepdims=True)
+        return lax.concatenate([new, delayed[:-1]], 0), new
+
+    dtype = typeof(a).dtype
+    first = pnp.eye(1, typeof(a).shape[0], dtype=dtype)[0]
+    _, rest = lax.scan(step, first, None, length=n - 1)
+    zero, one = lax.full((1,), 0, dtype), lax.full((1,), 1, dtype)
+    response = lax.concatenate([one, lax.reshape(rest, (n - 1,)), zero], 0)
+    lags = np.arange(n)[:, None] - np.arange(n)[None, :]
+    return pnp.take(response, np.where(lags >= 0, lags, n), axis=0)
 
 
 def _corner(a: Any, n: int) -> Any:
@@ -83,8 +91,17 @@ def _product(x: Any, inverse: Any) -> Any:
     )
 
 
-def _product_of(x: Any, rows: Any) -> Any:
+def times(x: Any, rows: Any) -> Any:
+    """Vectors in the last axis times a matrix from the right."""
     return lax.dot_general(x, rows, (((typeof(x).ndim - 1,), (0,)), ((), ())), precision="highest")
+
+
+def states_after(u: Any, matrix: Any, first: Any) -> Any:
+    """``first [batch, 1, p]`` and all states after it, ``s[k + 1] = s[k] @ matrix + u[k]``, as
+    ``[batch, count + 1, p]``."""
+    start = lax.slice_in_dim(u, 0, 1, axis=1) + times(first, matrix)
+    u = lax.concatenate([start, lax.slice_in_dim(u, 1, typeof(u).shape[1], axis=1)], 1)
+    return lax.concatenate([first, _states(u, matrix)], 1)
 
 
 def _states(u: Any, matrix: Any) -> Any:
@@ -97,7 +114,7 @@ def _states(u: Any, matrix: Any) -> Any:
     eye = pnp.eye(p, dtype=typeof(u).dtype)
 
     def step(state, x):
-        state = _product_of(state, matrix)
+        state = times(state, matrix)
         rows = resized(x, 0, batch * groups + p)
         state = state + rows
         return state, state
@@ -110,7 +127,7 @@ def _states(u: Any, matrix: Any) -> Any:
     whole = lax.index_in_dim(powers, length - 1, 0, keepdims=False)
 
     def join(state, x):
-        return _product_of(state, whole) + x, state
+        return times(state, whole) + x, state
 
     ends = lax.transpose(
         lax.index_in_dim(local, length - 1, 0, keepdims=False), (1, 0, 2)

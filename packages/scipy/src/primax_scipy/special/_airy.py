@@ -1,4 +1,4 @@
-"""Airy functions of real numbers."""
+"""Airy functions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array
 from primax_core.typing import ArrayLike
-from primax_numpy.declaring import elementwise
+from primax_numpy.declaring import elementwise, is_complex, strong
 
 from .._elementary import ROOT_HALF, ROOT_PI, chebyshev, choose, is_double
 from . import _airy_tables as tables
+from ._complex_airy import complex_airy, complex_airye
 from ._operands import called, differentiable
 
 _AI_0: Final = 0.35502805388781724
@@ -154,17 +155,24 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Airy functions ``Ai`` and ``Bi`` with their derivatives.
 
     Args:
-      z: real numbers.
+      z: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
 
     Returns:
-      ``Ai``, ``Ai'``, ``Bi``, ``Bi'``, differentiable to any order.
+      Four arrays of the shape of ``z``, ``Ai``, ``Ai'``, ``Bi`` and ``Bi'``, differentiable to any
+      order; holomorphic for complex numbers. Those are NaN for parts from 1e9 on.
 
     Raises:
-      ValueError: if the argument is complex.
+      TypeError: if the argument is not an array or a number. Lists are not converted.
+
+    Chebyshev series for real numbers, modified Bessel functions of :func:`iv` and :func:`kv` for
+    complex ones (DLMF 9.6 and 9.2.11).
 
     >>> [round(float(x), 4) for x in airy(1.0)]
     [0.1353, -0.1591, 1.2074, 0.9324]
     """
+    if is_complex(z):
+        return complex_airy(strong(z))
     return called("airy", _airy, z)
 
 
@@ -173,20 +181,24 @@ def airye(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Airy functions scaled by exponentials, which do not underflow or overflow.
 
     With ``c = 2/3 z^(3/2)``, the results of :func:`airy` are multiplied by ``exp(c)``, ``exp(c)``,
-    ``exp(-|Re c|)`` and ``exp(-|Re c|)``. The first two are NaN for negative numbers, for which
-    they are complex.
+    ``exp(-|Re c|)`` and ``exp(-|Re c|)``. The first two are NaN for negative real numbers, for
+    which they are complex.
 
     Args:
-      z: real numbers, an array or a number; integers are converted to the default float type.
+      z: real or complex numbers, an array or a number; integers are converted to the default float
+        type.
 
     Returns:
       Four arrays of the shape of ``z``: the scaled ``Ai``, ``Ai'``, ``Bi`` and ``Bi'``.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if the argument is complex.
+
+    Of complex numbers, the latter two are not holomorphic, because their factor is real.
 
     >>> [round(float(x), 4) for x in airye(100.0)]
     [0.0892, -0.8922, 0.1784, 1.7839]
     """
+    if is_complex(z):
+        return complex_airye(strong(z))
     return called("airye", _scaled, z)

@@ -34,7 +34,7 @@ def _tiny(x: Any) -> float:
     return float(dtypes.finfo(typeof(x).dtype).eps) / 4
 
 
-def _sums(
+def sums(
     step: Callable[[Any, Any], tuple[Any, Any]], active: Any, state: Any, totals: Any,
     matters: Callable[[Any, Any], Any] | None = None, unrolled: int = _UNROLLED,
 ) -> Any:  # fmt: skip
@@ -79,13 +79,19 @@ def sine_and_cosine_of_turns(v: Any) -> tuple[Any, Any]:
     return of_turns(0.5 * v)
 
 
+def reciprocal_gammas(mu: Any) -> tuple[Any, Any, Any, Any]:
+    """Temme's gamma 1 and gamma 2, the reciprocals of ``gamma(1 + mu)`` and ``gamma(1 - mu)``."""
+    square = mu * mu
+    gamma1 = _polynomial(square, RECIPROCAL_GAMMA_ODD)
+    gamma2 = _polynomial(square, RECIPROCAL_GAMMA_EVEN)
+    return gamma1, gamma2, gamma2 - mu * gamma1, gamma2 + mu * gamma1
+
+
 def temme_series(mu: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
     """``K`` (``sign=1``) or ``-π/2 Y`` (``sign=-1``) of orders ``mu`` and ``mu + 1`` up to 2."""
     x = choose(active, x, 1.0)
     square = mu * mu
-    gamma1 = _polynomial(square, RECIPROCAL_GAMMA_ODD)
-    gamma2 = _polynomial(square, RECIPROCAL_GAMMA_EVEN)
-    plus, minus = gamma2 - mu * gamma1, gamma2 + mu * gamma1  # 1 / gamma(1 ± mu)
+    gamma1, gamma2, plus, minus = reciprocal_gammas(mu)
     log = math.log(2) - lax.log(x)
     sigma = mu * log
     near = lax.abs(sigma) < 0.1
@@ -111,7 +117,7 @@ def temme_series(mu: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
         return (f, p, q, c), (change, c * p - k * change)
 
     one = lax.full_like(x, 1.0)
-    first, second = _sums(step, active, (f, p, q, one), (f + r * q, p))
+    first, second = sums(step, active, (f, p, q, one), (f + r * q, p))
     return first, second * (2 / x)
 
 
@@ -134,7 +140,7 @@ def _fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any]:
 
     tiny = _tiny(x)
     zero = lax.full_like(x, 0.0)
-    s, h = _sums(
+    s, h = sums(
         step, active, (-rest, d, d, rest, zero, rest), (1 + rest * d, d),
         lambda terms, totals: lax.abs(terms[0]) > tiny * lax.abs(totals[0]),
     )  # fmt: skip
@@ -171,7 +177,7 @@ def _imaginary_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any, Any, An
         return size > tiny * (lax.abs(totals[0]) + lax.abs(totals[1]))
 
     state = (-rest, dr, di, dr, di, rest, zero, zero, zero, rest, zero)
-    sr, si, hr, hi = _sums(step, active, state, (one + rest * dr, rest * di, dr, di), matters, 1)
+    sr, si, hr, hi = sums(step, active, state, (one + rest * dr, rest * di, dr, di), matters, 1)
     return sr, si, rest * hr, rest * hi
 
 
@@ -242,6 +248,20 @@ def _upwards(mu: Any, n: Any, x: Any, sign: float, *pairs: tuple[Any, Any]) -> l
     return lax.while_loop(going, step, (lax.full_like(last, 0.0), list(pairs)))[1]
 
 
+def scaled_power(v: Any, half: Any) -> Any:
+    """``half**v / gamma(v + 1)``, for large orders by Stirling's series."""
+    limit = 150.0 if is_double(v) else 30.0
+    large = v > limit
+    small = choose(large, limit, v)
+    power = lax.pow(half, small) / real_gamma(1 + small)
+    # (e x / 2v)^v / sqrt(2πv)
+    big = choose(large, v, limit)
+    w = 1 / (big * big)
+    rest = (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w / 1680))) / big
+    beyond = lax.pow(math.e * (half / big), big) * lax.exp(-rest) / lax.sqrt(2 * math.pi * big)
+    return choose(large, beyond, power)
+
+
 def power_series(v: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
     """``J`` (``sign=-1``) or ``exp(-x) I`` of orders ``v`` and ``v + 1``."""
     x, v = choose(active, x, 1.0), choose(active, v, 0.0)
@@ -254,18 +274,9 @@ def power_series(v: Any, x: Any, active: Any, sign: float) -> tuple[Any, Any]:
         return terms, terms
 
     one = lax.full_like(x, 1.0)
-    first, second = _sums(step, active, (one, one), (one, one))
-    limit = 150.0 if is_double(x) else 30.0
-    large = v > limit
-    small = choose(large, limit, v)
+    first, second = sums(step, active, (one, one), (one, one))
     half = 0.5 * x
-    power = lax.pow(half, small) / real_gamma(1 + small)
-    # (e x / 2v)^v / sqrt(2πv) with Stirling's series
-    big = choose(large, v, limit)
-    w = 1 / (big * big)
-    rest = (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w / 1680))) / big
-    beyond = lax.pow(math.e * (half / big), big) * lax.exp(-rest) / lax.sqrt(2 * math.pi * big)
-    head = choose(large, beyond, power)
+    head = scaled_power(v, half)
     if sign > 0:
         head = head * lax.exp(-x)
     return head * first, head * (half / (v + 1)) * second
@@ -284,7 +295,7 @@ def _quotient(v: Any, x: Any, active: Any, sign: float) -> Any:
         delta = (b * d - 1) * delta
         return (d, delta), (delta,)
 
-    return _sums(step, active, (d, d), (d,))[0]
+    return sums(step, active, (d, d), (d,))[0]
 
 
 def _ordinary_cases(v: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -371,5 +382,5 @@ def modified_at_infinity(v: Any, x: Any, active: Any) -> Any:
         return (term,), (term,)
 
     one = lax.full_like(x, 1.0)
-    (total,) = _sums(step, active, (one,), (one,))
+    (total,) = sums(step, active, (one,), (one,))
     return total / lax.sqrt(2 * math.pi * x)

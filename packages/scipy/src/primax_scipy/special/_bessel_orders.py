@@ -1,4 +1,7 @@
-"""Bessel functions of real order, and modified ones."""
+"""Bessel functions of real order, and modified ones.
+
+Those of complex numbers are in `_complex_bessel`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array, typeof
 from primax_core.typing import ArrayLike
-from primax_numpy.declaring import check_arrays, elementwise
+from primax_numpy.declaring import check_arrays, elementwise, is_complex
 
 from .._elementary import choose
 from ._bessel_kernels import (
@@ -20,6 +23,7 @@ from ._bessel_kernels import (
     ordinary_work,
     sine_and_cosine_of_turns,
 )
+from ._complex_bessel import of_complex
 from ._operands import called, differentiable, in_blocks
 
 _LARGEST_ORDER = 1e6
@@ -51,9 +55,9 @@ def is_odd(v: Any) -> Any:
 
 
 def without_zero_times(factor: Any, x: Any) -> Any:
-    """The product, 0 where the factor is, also for infinite ``x``."""
-    none = factor == 0
-    return choose(none, 0.0, factor * choose(none, 0.0, x))
+    """The product, 0 where the factor is, also for infinite ``x``; with the derivative of a zero
+    of the factor, which is ``x``."""
+    return factor * choose((factor == 0) & ~lax.is_finite(x), 0.0, x)
 
 
 def split_order(v: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -145,17 +149,27 @@ def jv(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers; negative ones give NaN unless ``v`` is integral.
+      z: real or complex numbers. Negative real ones give NaN unless ``v`` is integral; complex ones
+        have a cut there, on which the values are those above it.
 
     Derivatives of any order with respect to ``z``; with respect to ``v`` one in reverse mode and
     more in forward mode.
 
     Raises:
-      ValueError: if an argument is complex.
+      ValueError: if ``v`` is complex.
+
+    Of complex numbers, the function is computed from modified Bessel functions in the right
+    half-plane (DLMF 10.27, 10.34), for parts of magnitude below 1e15, and NaN beyond. It is
+    holomorphic: ``grad`` needs ``holomorphic=True``.
 
     >>> round(float(jv(0.5, 1.0)), 5)
     0.6714
+    >>> out = complex(jv(0.5, 1.0 + 1.0j))
+    >>> round(out.real, 4), round(out.imag, 4)
+    (0.9679, 0.0602)
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("jv", v, z)
     return called("jv", _first_kind, v, z)
 
 
@@ -167,44 +181,50 @@ jn: Final = jv
 def jve(v: ArrayLike, z: ArrayLike) -> Array:
     """Exponentially scaled Bessel function of the first kind, ``exp(-|Im z|) J_v(z)``.
 
-    The factor is 1 for real ``z``, and complex ``z`` are not supported: the results equal those of
-    :func:`jv`.
+    The factor is 1 for real ``z``, for which the results equal those of :func:`jv`.
 
     Args:
       v: orders, real numbers of magnitude up to 1e6.
-      z: real numbers; negative ones give NaN unless ``v`` is integral.
+      z: real or complex numbers. Negative real ones give NaN unless ``v`` is integral; complex ones
+        have a cut there, on which the values are those above it.
 
     Returns:
       An array of the common shape and the promoted dtype.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
     Derivatives are those of :func:`jv`.
+
+    The factor is real, so that the function of complex numbers is not holomorphic.
 
     >>> round(float(jve(0.5, 1.0)), 5)
     0.6714
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("jve", v, z)
     return called("jve", _first_kind, v, z)
 
 
 @elementwise
 def yv(v: ArrayLike, z: ArrayLike) -> Array:
-    """Bessel function of the second kind and real order; NaN for negative ``z``.
+    """Bessel function of the second kind and real order; NaN for negative real ``z``.
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers.
+      z: real or complex numbers, as for :func:`jv`; negative real ones give NaN.
 
     Derivatives are as for :func:`jv`.
 
     Raises:
-      ValueError: if an argument is complex.
+      ValueError: if ``v`` is complex.
 
     >>> round(float(yv(0.5, 1.0)), 5)
     -0.4311
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("yv", v, z)
     return called("yv", _second_kind, v, z)
 
 
@@ -212,25 +232,28 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
 def yve(v: ArrayLike, z: ArrayLike) -> Array:
     """Exponentially scaled Bessel function of the second kind, ``exp(-|Im z|) Y_v(z)``.
 
-    The factor is 1 for real ``z``, and complex ``z`` are not supported: the results equal those of
-    :func:`yv`.
+    The factor is 1 for real ``z``, for which the results equal those of :func:`yv`.
 
     Args:
       v: orders, real numbers of magnitude up to 1e6.
-      z: real numbers; negative ones give NaN.
+      z: real or complex numbers, as for :func:`jv`; negative real ones give NaN.
 
     Returns:
       An array of the common shape and the promoted dtype.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
     Derivatives are those of :func:`yv`.
+
+    The factor is real, so that the function of complex numbers is not holomorphic.
 
     >>> round(float(yve(0.5, 1.0)), 5)
     -0.4311
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("yve", v, z)
     return called("yve", _second_kind, v, z)
 
 
@@ -240,58 +263,68 @@ def iv(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers; negative ones give NaN unless ``v`` is integral.
+      z: real or complex numbers. Negative real ones give NaN unless ``v`` is integral; complex ones
+        have a cut there, on which the values are those above it.
 
     Derivatives are as for :func:`jv`.
 
     Raises:
-      ValueError: if an argument is complex.
+      ValueError: if ``v`` is complex.
 
     >>> round(float(iv(0.5, 1.0)), 5)
     0.93767
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("iv", v, z)
     return called("iv", lambda v, x: _modified_first_kind(v, x, False), v, z)
 
 
 @elementwise
 def ive(v: ArrayLike, z: ArrayLike) -> Array:
-    """``exp(-|z|)`` times :func:`iv`, which does not overflow.
+    """``exp(-|Re z|)`` times :func:`iv`, which does not overflow.
 
     Args:
       v: orders, real numbers.
-      z: real numbers; negative ones give NaN unless ``v`` is integral.
+      z: real or complex numbers. Negative real ones give NaN unless ``v`` is integral; complex ones
+        have a cut there, on which the values are those above it.
 
     Returns:
       An array of the common shape and the promoted dtype.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
-    The derivative with respect to ``z`` is ``ive(v + 1, z) + (v / z - sign(z)) * ive(v, z)``.
+    The derivative with respect to real ``z`` is ``ive(v + 1, z) + (v / z - sign(z)) * ive(v, z)``.
+
+    The factor is real, so that the function of complex numbers is not holomorphic.
 
     >>> round(float(ive(0.5, 1000.0)), 5)
     0.01262
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("ive", v, z)
     return called("ive", lambda v, x: _modified_first_kind(v, x, True), v, z)
 
 
 @elementwise
 def kv(v: ArrayLike, z: ArrayLike) -> Array:
-    """Modified Bessel function of the second kind and real order; NaN for negative ``z``.
+    """Modified Bessel function of the second kind and real order; NaN for negative real ``z``.
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers.
+      z: real or complex numbers, as for :func:`jv`; negative real ones give NaN.
 
     Derivatives are as for :func:`jv`.
 
     Raises:
-      ValueError: if an argument is complex.
+      ValueError: if ``v`` is complex.
 
     >>> round(float(kv(0.5, 1.0)), 5)
     0.46107
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("kv", v, z)
     return called("kv", lambda v, x: _modified_second_kind(v, x, False), v, z)
 
 
@@ -301,20 +334,22 @@ def kve(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers; the function is even in them.
-      z: real numbers; 0 gives infinity and negative ones NaN.
+      z: real or complex numbers, as for :func:`jv`; 0 gives infinity and negative real ones NaN.
 
     Returns:
       An array of the common shape and the promoted dtype.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
     The derivative with respect to ``z`` is ``(1 + v / z) * kve(v, z) - kve(v + 1, z)``.
 
     >>> round(float(kve(0.5, 1000.0)), 5)
     0.03963
     """
+    if is_complex(z) or is_complex(v):
+        return of_complex("kve", v, z)
     return called("kve", lambda v, x: _modified_second_kind(v, x, True), v, z)
 
 
@@ -334,14 +369,14 @@ def yn(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: orders, integers.
-      x: real numbers; 0 gives ``-inf`` and negative ones NaN.
+      x: real or complex numbers, as for :func:`yv`; 0 gives ``-inf`` and negative real ones NaN.
 
     Returns:
       An array of the common shape.
 
     Raises:
       TypeError: if ``n`` does not have integers, or an argument is not an array or a number.
-      ValueError: if ``x`` is complex, or the shapes do not broadcast.
+      ValueError: if the shapes do not broadcast.
 
     The derivative with respect to ``x`` is ``(yn(n - 1, x) - yn(n + 1, x)) / 2``.
 
@@ -361,14 +396,14 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: orders, integers; the function is even in them.
-      x: real numbers; 0 gives infinity and negative ones NaN.
+      x: real or complex numbers, as for :func:`kv`; 0 gives infinity and negative real ones NaN.
 
     Returns:
       An array of the common shape.
 
     Raises:
       TypeError: if ``n`` does not have integers, or an argument is not an array or a number.
-      ValueError: if ``x`` is complex, or the shapes do not broadcast.
+      ValueError: if the shapes do not broadcast.
 
     The derivative with respect to ``x`` is ``-(kn(n - 1, x) + kn(n + 1, x)) / 2``.
 

@@ -1,4 +1,4 @@
-"""Exponential integrals and the digamma function of complex numbers."""
+"""Exponential integrals, the dilogarithm and the digamma function of complex numbers."""
 
 from __future__ import annotations
 
@@ -128,6 +128,59 @@ def complex_expi(z: Any) -> Any:
 def _complex_expi_jvp(primals, tangents):
     (z,), (t,) = primals, tangents
     return complex_expi(z), t * (lax.exp(z) / z)
+
+
+# Dilogarithm
+
+_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
+                     43867 / 798, -174611 / 330)  # fmt: skip
+
+
+def _debye_series(t: Any) -> Any:
+    """``Li2(1 - exp(-t))`` by Bernoulli numbers, for ``|t|`` of at most about π/3."""
+    square, total = t * t, lax.full_like(t, 0)
+    for k in reversed(range(len(_BERNOULLI))):
+        total = total * square + _BERNOULLI[k] / math.factorial(2 * k + 3)
+    return t * (1 - 0.25 * t + square * total)
+
+
+@custom_jvp
+def complex_spence(z: Any) -> Any:
+    """``Li2(w)`` with ``w = 1 - z`` and a cut at negative ``z``, whose side is the sign of the
+    imaginary part.
+
+    Arguments are mapped to the half of the unit disk left of 1/2 by ``1 / w`` and ``1 - w``:
+    Zagier, *The Dilogarithm Function*, 2007, section 1.
+    """
+    usual = (lax.abs(z) < math.inf) & (z != 1)
+    x, y = lax.real(z), lax.imag(z)
+    distance = choose(usual, lax.complex(x - 1, y), lax.full_like(z, 1))
+    at = choose(usual, z, lax.full_like(z, 2))
+    outside = lax.abs(distance) > 1
+    inverse = 1 / choose(outside, distance, lax.full_like(z, 1))
+    w = choose(outside, -inverse, -distance)
+    rest = choose(outside, at * inverse, at)  # 1 - w
+    right = lax.real(w) > 0.5
+    log = lax.log1p(-choose(right, rest, w))
+    value = _debye_series(-log)
+    none = rest == 0
+    product = log * lax.log(choose(none, lax.full_like(z, 1), rest))
+    value = choose(right, math.pi**2 / 6 - product - value, value)
+    large = lax.log(distance)
+    value = choose(outside, -(math.pi**2 / 6) - 0.5 * large * large - value, value)
+    return choose(usual, value, choose(z == 1, lax.full_like(z, 0), math.nan))
+
+
+@complex_spence.defjvp
+def _complex_spence_jvp(primals, tangents):
+    (z,), (t,) = primals, tangents
+    change = lax.complex(lax.real(z) - 1, lax.imag(z))
+    none = change == 0
+    safe = choose(none, lax.full_like(z, 1), change)
+    near = lax.abs(change) < 0.5
+    small = lax.log1p(choose(near, change, lax.full_like(z, 0)))
+    log = choose(near, small, lax.log(choose(near, lax.full_like(z, 2), z)))
+    return complex_spence(z), t * choose(none, lax.full_like(z, -1), -log / safe)
 
 
 # Digamma

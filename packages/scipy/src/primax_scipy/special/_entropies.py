@@ -184,7 +184,9 @@ def _with_derivatives(more: bool) -> Any:
         log, ratio = _log_ratio(p1, q1), p1 / q1
         by_p, by_q = (log, 1 - ratio) if more else (log + 1, -ratio)
         at_zero = choose((p == 0) & (q >= 0), lax.full_like(q, 1.0 if more else 0.0), 0.0)
-        return divergence(p, q), choose(both, by_p, 0.0) * tp + choose(both, by_q, at_zero) * tq
+        bad = choose((p != p) | (q != q), lax.full_like(q, np.nan), 0.0)
+        by_p, by_q = choose(both, by_p, bad), choose(both, by_q, at_zero + bad)
+        return divergence(p, q), by_p * tp + by_q * tq
 
     return divergence
 

@@ -375,12 +375,14 @@ def _log_lower_tail(x: Any) -> Any:
     near = size <= 0.5
     # Of larger numbers the scaled tail does not matter.
     z = lax.min(choose(near, 1.0, size), lax.full_like(x, 1e6))
-    half = 0.5 * scaled_complement(ROOT_HALF * z)
+    first, rest = _scaled_series(ROOT_HALF * z)
+    # A quotient with two uses would be a loop of its own; a product with a reciprocal is not.
+    half = 0.5 * (rest + first) * (1 / (1 + (2 * ROOT_HALF) * z))
     middle = _central(choose(near, x, 0.0))
     low = lax.log(choose(near, middle, half)) - choose(near, 0.0, 0.5 * lax.square(x))
     # log1p(-q) is -2 artanh(r).
     q = choose(near, 1 - middle, half * _bell(z))
-    r = q / (2 - q)
+    r = q * (1 / (2 - q))
     square = r * r
     series: Any = 0.0
     for k in reversed(range(18 if is_double(x) else 9)):

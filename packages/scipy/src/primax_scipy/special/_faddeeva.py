@@ -10,8 +10,8 @@ import numpy as np
 from primax_core import custom_jvp, lax
 from primax_core.extend import typeof
 
-from .._elementary import ROOT_PI, choose
-from ._sines import of_turns, sine_and_cosine
+from .._elementary import ROOT_PI, choose, is_double
+from ._sines import of_turns, sine_and_cosine_of_moderate
 
 
 def _squares(n: int, step: float, shift: float) -> list[tuple[float, float]]:
@@ -35,14 +35,15 @@ def _first_quadrant(double: bool, x: Any, y: Any, bell: tuple[Any, Any]) -> tupl
     high = y1 >= lax.max(x1, lax.full_like(x, math.pi / step))
     midpoint = high | (part < 0.25) | (part > 0.75)
     re, im = (x1 - y1) * (x1 + y1), 2 * (x1 * y1)
-    # The sum of w / (z² - t)
+    # The sum of w / (z² - t). XLA computes a quotient of two arrays that has two uses in a loop of
+    # its own, but not a product with a reciprocal.
     total_re: Any = 0.0
     total_im: Any = 0.0
     middle, edge = _squares(n + 1, step, 0.5), _squares(n + 1, step, 1.0)
     for (t0, w0), (t1, w1) in zip(middle, edge):
         t, w = (choose(midpoint, lax.full_like(x, a), b) for a, b in ((t0, t1), (w0, w1)))
         gap = re - t
-        share = w / (gap * gap + im * im)
+        share = w * (1 / (gap * gap + im * im))
         total_re, total_im = total_re + gap * share, total_im - im * share
     scale = 2 * step / math.pi
     sums = (
@@ -56,10 +57,10 @@ def _first_quadrant(double: bool, x: Any, y: Any, bell: tuple[Any, Any]) -> tupl
     bottom = 1 + growth * cosine, growth * sine
     square = bottom[0] * bottom[0] + bottom[1] * bottom[1]
     unused = high | far | (square == 0)
-    inverse = 1 / choose(unused, 1.0, square)
+    square = choose(unused, 1.0, square)  # two quotients: a reciprocal would be a loop, too
     poles = (
-        (bell[0] * bottom[0] + bell[1] * bottom[1]) * inverse,
-        (bell[1] * bottom[0] - bell[0] * bottom[1]) * inverse,
+        (bell[0] * bottom[0] + bell[1] * bottom[1]) / square,
+        (bell[1] * bottom[0] - bell[0] * bottom[1]) / square,
     )
     # A multiple of i / z
     outside = choose(far, 1 / ROOT_PI, choose(midpoint, lax.full_like(x, 0.0), step / math.pi))
@@ -72,17 +73,20 @@ def _over_i(x: Any, y: Any, far: Any, factor: Any) -> tuple[Any, Any]:
     """Parts of ``i factor / (x + i y)``, without overflow; 0 at 0 and at infinity."""
     size = lax.max(x, y)
     finite = (size > 0) & (size < np.inf)
-    scale = 1 / choose(far & finite, size, 1.0)
+    # Powers of two
+    big, small = (2.0**500, 2.0**-600) if is_double(x) else (2.0**50, 2.0**-70)
+    scale = choose(size > big, lax.full_like(x, small), 1.0)
     u, v = (choose(finite, part, 1.0) * scale for part in (x, y))
     # Squares of small numbers may be zero; the factor is, too.
-    inverse = scale * factor / choose(factor > 0, u * u + v * v, 1.0)
-    return choose(finite, v * inverse, 0.0), choose(finite, u * inverse, 0.0)
+    inverse = factor * (1 / choose(factor > 0, u * u + v * v, 1.0))
+    v, u = (choose(finite, part * inverse * scale, 0.0) for part in (v, u))
+    return v, u
 
 
 def _twice_bell(x: Any, y: Any) -> tuple[Any, Any]:
     """``2 exp(-(x + i y)²)``, with both parts infinite on overflow."""
     size = 2 * lax.exp((y - x) * (y + x))
-    sine, cosine = sine_and_cosine(-2 * (x * y))
+    sine, cosine = sine_and_cosine_of_moderate(-2 * (x * y))
     return size * cosine, size * sine
 
 

@@ -247,10 +247,10 @@ def _whole_where(whole: Any, value: Any) -> Any:
 @compiled(name="factorial")
 def _factorial(n):
     (n,) = floats("factorial", n)
-    inside = n >= 0
+    inside = (n >= 0) | (n != n)
     y = choose(inside, n, 1.0)
     value = _whole_where(lax.floor(y) == y, like(real_gamma(y + 1), n))
-    out = choose(n != n, n, choose(inside, value, 0.0))
+    out = choose(inside, value, 0.0)
     return cast(out, typeof(out), typeof(n).dtype, typeof(n).weak_type)
 
 
@@ -445,7 +445,15 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     odd = lax.rem(lax.abs(m), lax.full_like(m, 2.0)) == 1
     ratio = lax.exp(lax.lgamma(a) - lax.lgamma(b)) * choose(odd, lax.full_like(m, -1.0), 1.0)
     out = choose(from_pole, choose(to_pole, ratio, 0.0), choose(to_pole, np.inf, value))
-    return choose(m == 0, 1.0, choose((z != z) | (m != m), np.nan, out))
+    # The reciprocal of gamma is 0 at its poles, and has a derivative there.
+    pole = choose(from_pole & ~to_pole, 1 - z, 1.0)
+    alternating = choose(lax.rem(pole, lax.full_like(z, 2.0)) == 1, lax.full_like(z, 1.0), -1.0)
+    slope = plain_sign(end_safe) * lax.exp(lax.lgamma(end_safe) + lax.lgamma(pole)) * alternating
+    slope = choose(from_pole & ~to_pole, lax.stop_gradient(slope), 0.0)
+    out = out + slope * (z - lax.stop_gradient(z))
+    # Where `m` is 0, `out` is 1 and has the derivatives of the function, except for infinite `z`.
+    out = choose((z != z) | (m != m), np.nan, out)
+    return choose((m == 0) & ~lax.is_finite(z), 1.0, out)
 
 
 # Incomplete functions and derivatives

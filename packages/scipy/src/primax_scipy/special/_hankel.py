@@ -9,12 +9,13 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import Array
 from primax_core.typing import ArrayLike
-from primax_numpy.declaring import elementwise, strong
+from primax_numpy.declaring import elementwise, is_complex, strong
 
 from .._elementary import choose
 from .._functions import at_least_single
 from ._bessel_kernels import sine_and_cosine_of_turns
 from ._bessel_orders import ordinary_pairs, split_order, without_zero_times
+from ._complex_bessel import of_complex
 from ._gammas import matched
 
 
@@ -39,6 +40,8 @@ def _parts(v: Any, x: Any, first: bool) -> tuple[Any, Any]:
 
 
 def _hankel(name: str, v: Any, z: Any, first: bool, scaled: bool) -> Any:
+    if is_complex(z) or is_complex(v):
+        return of_complex(name, v, z)
     v, x = (at_least_single(strong(a)) for a in matched(name, v, z))
     re, im = _parts(v, x, first)
     if scaled:
@@ -56,8 +59,9 @@ def hankel1(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers; at negative ones, where the function has a cut, the values are those above
-        it. At 0 the function is NaN, at infinity 0.
+      z: real or complex numbers; at negative ones, where the function has a cut, the values are
+        those above it. At 0 the function is NaN, at infinity 0, and at complex numbers with parts
+        from 1e15 on NaN.
 
     Returns:
       A complex array of the common shape: ``complex128`` for operands of 64 bits, ``complex64``
@@ -65,9 +69,9 @@ def hankel1(v: ArrayLike, z: ArrayLike) -> Array:
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
-    The algorithm is that of :func:`jv`, and so are the derivatives.
+    The algorithm is that of :func:`jv`, and so are the derivatives. The function is holomorphic.
 
     >>> out = complex(hankel1(0.5, 1.0))
     >>> round(out.real, 4), round(out.imag, 4)
@@ -82,17 +86,18 @@ def hankel2(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers; at negative ones, where the function has a cut, the values are those above
-        it. At 0 the function is NaN, at infinity 0.
+      z: real or complex numbers; at negative ones, where the function has a cut, the values are
+        those above it. At 0 the function is NaN, at infinity 0, and at complex numbers with parts
+        from 1e15 on NaN.
 
     Returns:
       A complex array of the common shape, as for :func:`hankel1`.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
-    The algorithm is that of :func:`jv`, and so are the derivatives.
+    The algorithm is that of :func:`jv`, and so are the derivatives. The function is holomorphic.
 
     >>> out = complex(hankel2(0.5, 1.0))
     >>> round(out.real, 4), round(out.imag, 4)
@@ -107,14 +112,14 @@ def hankel1e(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers, as for :func:`hankel1`.
+      z: real or complex numbers, as for :func:`hankel1`.
 
     Returns:
       A complex array of the common shape, as for :func:`hankel1`.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
     >>> out = complex(hankel1e(0.5, 1.0))
     >>> round(out.real, 4), round(out.imag, 4)
@@ -129,14 +134,14 @@ def hankel2e(v: ArrayLike, z: ArrayLike) -> Array:
 
     Args:
       v: orders, real numbers of magnitude up to 1e6; the time grows with the order.
-      z: real numbers, as for :func:`hankel1`.
+      z: real or complex numbers, as for :func:`hankel1`.
 
     Returns:
       A complex array of the common shape, as for :func:`hankel1`.
 
     Raises:
       TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
+      ValueError: if ``v`` is complex, or the shapes do not broadcast.
 
     >>> out = complex(hankel2e(0.5, 1.0))
     >>> round(out.real, 4), round(out.imag, 4)

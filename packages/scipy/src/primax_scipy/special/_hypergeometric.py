@@ -8,11 +8,13 @@ reverse mode only once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from primax_core import custom_jvp, jvp, lax
+from primax_core.custom_derivatives import SymbolicZero
 from primax_core.extend import Array, dtypes, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise, strong
@@ -37,51 +39,80 @@ _UNROLLED: Final = 4
 
 
 def _sum(
-    top: Sequence[Any], bottom: Sequence[Any], x: Any, active: Any, limit: int, start: Any = None
+    top: Sequence[Any],
+    bottom: Sequence[Any],
+    x: Any,
+    active: Any,
+    limit: int,
+    start: Any = None,
+    tail: Sequence[Any] | None = None,
 ) -> Any:
-    """The hypergeometric series times its first term ``start`` (1), where ``active`` is true."""
+    """The hypergeometric series times its first term ``start`` (1), where ``active`` is true.
+
+    Where ``tail`` is true for a parameter of ``top``, a series that terminates because of it is
+    summed further, because its derivative with respect to this parameter has more terms.
+    """
     tiny = float(dtypes.finfo(typeof(x).dtype).eps) / 8
 
     def going(state: Any) -> Any:
-        k, _, _, running = state
+        k, running = state[0], state[-1]
         return (k < limit) & lax.reduce_or(running, tuple(range(running.ndim)))
 
     def step(state: Any) -> Any:
-        k, term, total, _ = state
+        k, term, total, *bounds, _ = state
         for _ in range(_UNROLLED):
             # One division; near the zeros of 1F1 two lose fewer digits.
             over, under = (x, k + 1) if len(top) > 1 else (x / (k + 1), lax.full_like(x, 1.0))
+            beyond = over
             for v in top:
                 over = over * (v + k)
+            for v, further in zip(top, tail or ()):
+                beyond = beyond * choose((v + k == 0) & further, 1.0, v + k)
             for v in bottom:
                 under = under * choose(v + k == 0, 1.0, v + k)
             ratio = over / under
             term = term * choose(active, ratio, 0.0)
             total, k = total + term, k + 1
+            if tail:
+                ratio = lax.stop_gradient(beyond / under)
+                bounds = [bounds[0] * choose(active, ratio, 0.0)]
         # Terms may grow first; they decrease monotonically once their ratio is below 1.
-        small = (lax.abs(term) <= tiny * lax.abs(total)) & (lax.abs(ratio) < 1)
-        return k, term, total, ~small & (term == term) & active
+        last, least = (bounds[0], 1.0) if tail else (term, 0.0)
+        size = lax.max(lax.abs(total), lax.full_like(total, least))
+        small = (lax.abs(last) <= tiny * size) & (lax.abs(ratio) < 1)
+        return k, term, total, *bounds, ~small & (last == last) & active
 
     start = lax.full_like(x, 1.0) if start is None else start
-    first = (lax.full((), 0, typeof(x).dtype), start, start, active)
+    bounds = [lax.stop_gradient(start)] if tail else []
+    first = (lax.full((), 0, typeof(x).dtype), start, start, *bounds, active)
     return lax.while_loop(going, step, first)[2]
 
 
-def _by_parameters(fun: Callable[..., Any], derivative: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of parameters and a variable, with its derivative with respect to the variable."""
-    function = custom_jvp(fun)
+def _by_parameters(
+    fun: Callable[..., Any],
+    by_parameter: Sequence[Callable[..., Any]],
+    derivative: Callable[..., Any],
+) -> Callable[..., Any]:
+    """A function of parameters and a variable, with its derivative with respect to the variable.
 
-    @function.defjvp
-    def _function_jvp(primals, tangents):
+    The functions ``by_parameter`` are differentiated with respect to the parameters.
+    """
+    function: Any = custom_jvp(fun)
+
+    def rule(primals: Any, tangents: Any) -> Any:
         y = function(*primals)
-        total = tangents[-1] * derivative(*primals)
-        for i, t in enumerate(tangents[:-1]):
-            units = [
-                lax.full_like(p, 1.0 if i == j else 0.0) for j, p in enumerate(primals)
-            ]  # fmt: skip
-            total = total + t * jvp(fun, primals, tuple(units))[1]
+        total = lax.full_like(y, 0.0)
+        *by_parameters, t = tangents
+        if not isinstance(t, SymbolicZero):
+            total = t * derivative(*primals)
+        for i, t in enumerate(by_parameters):
+            if isinstance(t, SymbolicZero):
+                continue
+            units = [lax.full_like(p, 1.0 if i == j else 0.0) for j, p in enumerate(primals)]
+            total = total + t * jvp(by_parameter[i], primals, tuple(units))[1]
         return y, total
 
+    function.defjvp(rule, symbolic_zeros=True)
     return function
 
 
@@ -89,8 +120,9 @@ def _stacked(*xs: Any) -> Any:
     return lax.concatenate([lax.expand_dims(x, (0,)) for x in xs], 0)
 
 
-def _gamma_ratios(*ratios: tuple[Sequence[Any], Sequence[Any]]) -> list[Any]:
-    """Quotients of products of gammas; 0 where a denominator is infinite."""
+def _gamma_ratios(*ratios: tuple[Sequence[Any], Sequence[Any]], slopes: bool = False) -> list[Any]:
+    """Quotients of products of gammas; 0 where a denominator is infinite, with ``slopes`` with the
+    derivative there."""
     poles = [[_ends(v) for v in under] for _, under in ratios]
     arguments: list[Any] = []
     for (over, under), infinite in zip(ratios, poles, strict=True):
@@ -109,22 +141,40 @@ def _gamma_ratios(*ratios: tuple[Sequence[Any], Sequence[Any]]) -> list[Any]:
         zero: Any = False
         for pole in infinite:
             zero = pole | zero
-        outs.append(choose(zero, 0.0, sign * lax.exp(total)))
+        value = sign * lax.exp(total)
+        outs.append(choose(zero, 0.0, value))
+        if slopes:
+            outs[-1] = outs[-1] + _reciprocal_at_pole(under, infinite) * value
     return outs
+
+
+def _reciprocal_at_pole(xs: Sequence[Any], poles: Sequence[Any]) -> Any:
+    """0, with the derivative of the reciprocal of the only gamma that is infinite."""
+    total: Any = lax.full_like(xs[0], 0.0)
+    for i, (x, pole) in enumerate(zip(xs, poles, strict=True)):
+        for j, other in enumerate(poles):
+            pole = pole & ~other if i != j else pole
+        n = choose(pole, -x, 0.0)
+        odd = lax.rem(n, lax.full_like(n, 2.0)) == 1
+        slope = choose(odd, lax.full_like(n, -1.0), 1.0) * lax.exp(lax.lgamma(n + 1))
+        total = total + choose(pole, lax.stop_gradient(slope), 0.0) * (x - lax.stop_gradient(x))
+    return total
 
 
 # 1F1
 
 
-def _kummer(a: Any, b: Any, x: Any) -> Any:
+def _kummer(a: Any, b: Any, x: Any, *, by: str = "") -> Any:
+    """``1F1``; ``by`` names a parameter with respect to which it is differentiated."""
     finite = _ends(a)
-    transformed = (x < 0) & ~finite  # exp(x) 1F1(b - a, b, -x)
+    transformed = (x < 0) if by == "a" else (x < 0) & ~finite  # exp(x) 1F1(b - a, b, -x)
     top, z = choose(transformed, b - a, a), choose(transformed, -x, x)
     size = lax.abs(top) + lax.abs(b) + 1
     far = (z > (100 if is_double(x) else 50)) & (z > 2 * size * size) & ~_ends(top)
     # Half of the factor before the sum and half after it, to avoid overflow and underflow
     half = lax.exp(choose(transformed & ~far, 0.5 * x, 0.0))
-    near = half * _sum([top], [b], choose(far, 1.0, z), ~far, 2000, half)
+    tail = [True] if by == "a" else [transformed] if by else None
+    near = half * _sum([top], [b], choose(far, 1.0, z), ~far, 2000, half, tail)
     # exp(z) z^(a-b) gamma(b) / gamma(a) times an asymptotic series
     big = choose(far, z, 1000.0)
     series = _sum([b - top, 1 - top], [], 1 / big, far, 12)
@@ -132,11 +182,19 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     beyond = _gamma_ratios(([b], [top]))[0] * lax.exp(log) * series
     out = choose(far, beyond, near)
     pole = _ends(b) & ~(finite & (a > b)) & ~((a == b) & finite)
-    out = choose(pole & (a != 0), np.inf, choose((a == 0) | (x == 0), lax.full_like(x, 1.0), out))
+    known = (x == 0) if by == "a" else (a == 0) | (x == 0)
+    out = choose(pole & (a != 0), np.inf, choose(known, lax.full_like(x, 1.0), out))
     return choose((a != a) | (b != b) | (x != x), np.nan, out)
 
 
-_one_one = _by_parameters(in_blocks(_kummer), lambda a, b, x: a / b * _one_one(a + 1, b + 1, x))
+_one_one = _by_parameters(
+    in_blocks(lambda a, b, x: _kummer(a, b, x)),
+    [
+        in_blocks(lambda a, b, x: _kummer(a, b, x, by="a")),
+        in_blocks(lambda a, b, x: _kummer(a, b, x, by="b")),
+    ],
+    lambda a, b, x: choose(a == 0, 0.0, a / b * _one_one(a + 1, b + 1, x)),
+)
 
 
 @elementwise
@@ -169,7 +227,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 # 2F1
 
 
-def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
+def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any, slopes: bool) -> Any:
     """``2F1(a, b, c, 1 - rest)`` for small ``rest``, where ``active`` is true: 15.3.6 of
     Abramowitz and Stegun, whose two terms cancel if ``c - a - b`` is close to an integer."""
     gap = c - a - b
@@ -186,7 +244,7 @@ def _near_one(a: Any, b: Any, c: Any, rest: Any, active: Any) -> Any:
     gap = choose(transformed, -gap, gap)
     other = active & ~paired
     s = choose(other, gap, 0.5)
-    one, two = _gamma_ratios(([c, s], [c - a, c - b]), ([c, -s], [a, b]))
+    one, two = _gamma_ratios(([c, s], [c - a, c - b]), ([c, -s], [a, b]), slopes=slopes)
     pairs = (a, c - a), (b, c - b), (1 - s, 1 + s), (rest, rest), (other, other)
     p, q, r, z, either = (_stacked(*pair) for pair in pairs)
     first, second = _sum([p, q], [r], z, either, 500)
@@ -274,18 +332,21 @@ def _log_gamma_or_digamma(x: Any, e: Any) -> Any:
     return choose(usual, slope, lax.digamma(choose(usual, 1.0, x)))
 
 
-def _up_to_one(a: Any, b: Any, c: Any, z: Any, rest: Any, high: Any) -> tuple[Any]:
+def _up_to_one(a: Any, b: Any, c: Any, z: Any, rest: Any, high: Any, *, slopes: bool) -> tuple[Any]:
     """``2F1(a, b, c, z)`` for ``z`` in (0.9, 1], where ``high`` is true, with ``rest = 1 - z``."""
     active = high & (z < 1)
-    near = _near_one(a, b, c, choose(active, rest, 0.05), active)
+    near = _near_one(a, b, c, choose(active, rest, 0.05), active, slopes)
     gap = c - a - b
     finite = gap > 0
-    (value,) = _gamma_ratios(([c, choose(finite, gap, 1.0)], [c - a, c - b]))
+    ratio = [c, choose(finite, gap, 1.0)], [c - a, c - b]
+    (value,) = _gamma_ratios(ratio, slopes=slopes)
     return (choose(active, near, choose(finite, value, np.inf)),)
 
 
-def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
-    finite = _ends(a) | _ends(b)
+def _gauss(a: Any, b: Any, c: Any, x: Any, *, by: str = "") -> Any:
+    """``2F1``; ``by`` names a parameter (``a`` or ``c``) with respect to which it is
+    differentiated."""
+    finite = _ends(b) if by == "a" else _ends(a) | _ends(b)
     one = lax.full_like(x, 1.0)
     # Pfaff's transformation maps negative numbers to [0, 1).
     transformed = (x < 0) & ~finite
@@ -294,14 +355,22 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     second = choose(transformed, c - b, b)
     z = choose(transformed, low / (low - 1), x)
     rest = choose(transformed, 1 / (1 - low), 1 - x)
-    ends = finite | _ends(second)
-    inside = ~ends & (z <= 0.9)
+    ends = finite | _ends(a) | _ends(second)
+    summed = (z <= 0.9) | ends
     high = ~ends & (z > 0.9) & (z <= 1)
-    series = _sum([a, second], [c], choose(inside | ends, z, 0.5), inside | ends, 1000)
-    (beyond,) = if_any(high, 1, _up_to_one, a, second, c, z, rest, high)
-    out = factor * choose(~ends & (z > 1), np.inf, choose(high, beyond, series))
+    if by:  # terms of the derivative decrease as z^n
+        summed, high = summed & (finite | (z < 1)), high | (ends & ~finite & (z == 1))
+    tail = [True, False] if by == "a" else [False, transformed] if by else None
+    series = _sum(
+        [a, second], [c], choose(summed, z, 0.5), summed, 60_000 if by else 1000, tail=tail
+    )
+    near_one = partial(_up_to_one, slopes=bool(by))
+    (beyond,) = if_any(high, 1, near_one, a, second, c, z, rest, high)
+    outside = ~(finite if by else ends) & (z > 1)
+    out = factor * choose(outside, np.nan if by else np.inf, choose(high, beyond, series))
     pole = _ends(c) & ~((_ends(a) & (a >= c)) | (_ends(b) & (b >= c)))
-    out = choose(pole, np.inf, choose((x == 0) | (a == 0) | (b == 0), one, out))
+    known = (x == 0) if by == "a" else (x == 0) | (a == 0) | (b == 0)
+    out = choose(pole, np.inf, choose(known, one, out))
     return choose((a != a) | (b != b) | (c != c) | (x != x), np.nan, out)
 
 
@@ -314,8 +383,15 @@ def _gauss_work(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 _two_one = _by_parameters(
-    in_blocks(_gauss, _gauss_work),
-    lambda a, b, c, x: a * b / c * _two_one(a + 1, b + 1, c + 1, x),
+    in_blocks(lambda a, b, c, x: _gauss(a, b, c, x), _gauss_work),
+    [
+        in_blocks(lambda a, b, c, x: _gauss(a, b, c, x, by="a"), _gauss_work),
+        in_blocks(lambda a, b, c, x: _gauss(b, a, c, x, by="a"), _gauss_work),
+        in_blocks(lambda a, b, c, x: _gauss(a, b, c, x, by="c"), _gauss_work),
+    ],
+    lambda a, b, c, x: choose(
+        (a == 0) | (b == 0), 0.0, a * b / c * _two_one(a + 1, b + 1, c + 1, x)
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from primax_numpy.declaring import as_inexact, elementwise, is_complex, strong
 
 from .._elementary import ROOT_2, ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
 from .._functions import at_least_single, floats, single_or_double
-from ._complex_integrals import complex_exp1, complex_expi
+from ._complex_integrals import complex_exp1, complex_expi, complex_spence
 from ._gammas import _same_shape, matched
 from ._tables import (
     CI_NEAR,
@@ -121,8 +121,15 @@ def expi(x: ArrayLike) -> Array:
     return complex_expi(strong(x)) if is_complex(x) else widened(_exponential_integral)(strong(x))
 
 
+@custom_jvp
 def _e1_of_real(x: Any) -> Any:
     return choose(x < 0, np.nan, -_exponential_integral(-x))
+
+
+@_e1_of_real.defjvp
+def _e1_of_real_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _e1_of_real(x), t * choose(x < 0, np.nan, -lax.exp(-x) / x)
 
 
 @elementwise
@@ -392,23 +399,29 @@ def _spence_jvp(primals, tangents):
 @elementwise
 def spence(x: ArrayLike) -> Array:
     """Spence function, the dilogarithm of ``1 - x``: minus the integral of ``log(t) / (t - 1)``
-    from 1 to ``x``. NaN for negative numbers.
+    from 1 to ``x``. NaN for negative floats; the negative real axis is a cut of complex numbers, on
+    which the sign of a zero imaginary part is its side.
 
     Args:
-      x: an array or a number of dtype ``float32`` or ``float64``.
+      x: an array or a number of dtype ``float32``, ``float64``, ``complex64`` or ``complex128``.
 
     Returns:
-      An array of the shape of ``x``. It is 0 at 1, and π²/6 at 0.
+      An array of the shape and dtype of ``x``. It is 0 at 1, and π²/6 at 0.
 
     Raises:
-      TypeError: if the dtype is neither ``float32`` nor ``float64``, or the argument is not an
-        array or a number.
+      TypeError: if the dtype is of integers or of narrow floats, or the argument is not an array or
+        a number.
+
+    For complex numbers, the identities of the dilogarithm reduce the argument for a series of
+    Bernoulli numbers (Zagier, *The Dilogarithm Function*, 2007).
 
     The derivative is ``-log(x) / (x - 1)``.
 
     >>> [round(float(v), 4) for v in spence(np.float32([0.0, 1.0, 2.0]))]
     [1.6449, 0.0, -0.8225]
     """
+    if is_complex(x):
+        return complex_spence(strong(x))
     single_or_double("spence", x)
     return _spence(strong(x))
 

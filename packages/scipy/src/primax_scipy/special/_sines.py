@@ -14,7 +14,7 @@ from typing import Any, Final
 from primax_core import lax
 from primax_core.extend import typeof
 
-from .._elementary import choose, is_double
+from .._elementary import bounded, choose, is_double
 
 _HALF_PI: Final = Fraction(62831853071795864769252867665590057683943, 4 * 10**40)
 
@@ -68,3 +68,24 @@ def sine_and_cosine(x: Any) -> tuple[Any, Any]:
         lambda x: (lax.sin(x), lax.cos(x)), reduced, x,
     )  # fmt: skip
     return out
+
+
+def sine_and_cosine_of_moderate(x: Any) -> tuple[Any, Any]:
+    """As `sine_and_cosine` without a branch, so it is part of the caller's loop.
+
+    The absolute error is a few ulp of 1 up to 2^40 (``float64``) or 2^24, then grows to a few ulp
+    of the argument. Results are at most 1; those of infinities are NaN.
+    """
+    double = is_double(x)
+    one, two, rest = _PARTS[double]
+    step = 2.0**20 if double else 2.0**12
+    far = step * lax.floor(x * (2 / math.pi / step) + 0.5)
+    head, tail = x - far * one, far * two
+    # The difference, and its rounding error
+    total = head - tail
+    back = total - head
+    lost = (head - (total - back)) - (tail + back)
+    lost = lost - far * rest
+    k = lax.floor((total + lost) * (2 / math.pi) + 0.5)
+    r = ((total - k * one) - k * two) + (lost - k * rest)
+    return _of_quarter(k, bounded(r, -0.8, 0.8))

@@ -41,7 +41,7 @@ def _beta_sf_by_second(x: Any, a: Any, b: Any, _: Any) -> Any:
 
 
 @differentiable(_beta_sf_slope, _beta_sf_by_first, _beta_sf_by_second)
-def _beta_sf(x: Any, a: Any, b: Any) -> Any:
+def beta_sf(x: Any, a: Any, b: Any) -> Any:
     """The upper tail; below the mean it is large, and ``1 - x`` would lose digits."""
     low = below_mean(a, b, x)
     y, error = double_words.total(-x, lax.full_like(x, 1))
@@ -62,7 +62,7 @@ beta: Final = functions(
         support=(0.0, 1.0),
         logpdf=log_beta_density,
         cdf=lambda x, a, b: lax.betainc(a, b, x),
-        sf=_beta_sf,
+        sf=beta_sf,
         logcdf=lambda x, a, b: log_beta_tail(a, b, x, 1 - x),
         logsf=lambda x, a, b: log_beta_tail(b, a, 1 - x, x),
         guess=of_beta,

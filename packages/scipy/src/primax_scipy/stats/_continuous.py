@@ -210,13 +210,17 @@ def _interior(ends: tuple[Any, Any], z: Any) -> Any:
 
 def _masked(of: Continuous, z: Any, shapes: Any, closed: bool) -> tuple[Any, Any, Any]:
     """A condition, arguments inside of the support, and the condition of being above it."""
-    low, high = _INFINITE if closed and of.periodic else of.ends(*shapes)
-    if closed:
+    ends = _INFINITE if closed and of.periodic else of.ends(*shapes)
+    low, high = ends
+    if ends is _INFINITE:
+        # One comparison: XLA computes a conjunction with two uses in a loop of its own.
+        within = lax.abs(z) < math.inf
+    elif closed:
         within = (z >= low) & (z <= high) & (lax.abs(z) < math.inf)
     else:
         within = (z > low) & (z < high)
     above = z >= high
-    middle = _interior((low, high), z)
+    middle = _interior(ends, z)
     return within, choose(within, z, middle), above
 
 

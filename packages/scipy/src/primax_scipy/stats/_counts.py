@@ -11,8 +11,10 @@ from primax_core import jvp, lax
 from primax_core.extend import typeof
 from primax_numpy import random
 
+from .. import _double_words as double_words
 from .._elementary import bounded, choose, is_double
 from ..special import xlog1py, xlogy
+from ._beta_family import beta_sf
 from ._discrete import Discrete, functions
 from ._domains import ABOVE_ONE, CHANCE, NONNEGATIVE, POSITIVE, PROBABILITY, WHOLE
 from ._log_tails import log_beta_tail, log_lower_gamma, log_upper_gamma
@@ -52,7 +54,7 @@ def _binomial_arguments(k: Any, n: Any, p: Any) -> tuple[Any, Any, Any]:
 
 def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
     rest, up, p = _binomial_arguments(k, n, p)
-    return lax.betainc(rest, up, 1 - p)
+    return beta_sf(p, up, rest)
 
 
 def _binomial_sf(k: Any, n: Any, p: Any) -> Any:
@@ -105,7 +107,7 @@ nbinom: Final = functions(
         shapes={"n": POSITIVE, "p": CHANCE},
         logpmf=_negative_binomial,
         cdf=lambda k, n, p: lax.betainc(n, k + 1, p),
-        sf=lambda k, n, p: lax.betainc(k + 1, n, 1 - p),
+        sf=lambda k, n, p: beta_sf(p, n, k + 1),
         logcdf=lambda k, n, p: log_beta_tail(n, k + 1, p, 1 - p),
         logsf=lambda k, n, p: log_beta_tail(k + 1, n, 1 - p, p),
         mean=lambda n, p: n * (1 - p) / p,
@@ -124,6 +126,17 @@ def _geometric_quantile(log: Any, p: Any) -> Any:
     return choose(certain, 1.0, choose(fewer & (k > 1), k - 1, choose(k < 1, 1.0, k)))
 
 
+def _geometric_tail(k: Any, p: Any) -> Any:
+    """``(1 - p)**k``, whose exponent is corrected for its rounding error."""
+    exponent = k * lax.log1p(-p)
+    rest, lost = double_words.total(-p, lax.full_like(p, 1.0))
+    usual = p < 1
+    rest = choose(usual, rest, 1.0)
+    head, error = double_words.log(rest)
+    head, error = double_words.times((head, error + lost / rest), k)
+    return double_words.exp_with(exponent, (head - exponent) + error)
+
+
 geom: Final = functions(
     Discrete(
         name="geom",
@@ -131,6 +144,7 @@ geom: Final = functions(
         shapes={"p": CHANCE},
         support=(1.0, math.inf),
         logpmf=lambda k, p: xlog1py(k - 1, -p) + lax.log(p),
+        sf=_geometric_tail,
         logsf=lambda k, p: k * lax.log1p(-p),
         ppf=lambda q, p: lax.stop_gradient(_geometric_quantile(lax.log1p(-q), p)),
         isf=lambda q, p: lax.stop_gradient(_geometric_quantile(lax.log(q), p)),

@@ -10,17 +10,53 @@ import numpy as np
 from primax_core import lax
 from primax_numpy import random
 
+from .. import _double_words as double_words
+from .._elementary import bounded, choose, is_double
 from ..special import xlogy
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE
 
 _EULER: Final = float(np.euler_gamma)
 
+
+def _exp_of_minus(value: Any, exact: double_words.Pair) -> Any:
+    """``exp(-value)`` of a number with the logarithm ``exact``.
+
+    The exponential would enlarge the relative rounding error of the number by ``value``.
+    """
+    return double_words.exp_with(-value, value * double_words.error_of(value, exact))
+
+
+def _gumbel_tail(z: Any) -> Any:
+    """``exp(-exp(z))``; where the inner exponential would overflow, with derivative 0."""
+    z = bounded(z, -math.inf, 700.0 if is_double(z) else 80.0)
+    return _exp_of_minus(lax.exp(z), (z, lax.full_like(z, 0.0)))
+
+
+def _weibull_tail(x: Any, c: Any) -> Any:
+    """``exp(-x**c)``."""
+    usual = (x > (1e-300 if is_double(x) else 1e-37)) & (x < math.inf)
+    log = double_words.log(choose(usual, x, 1.0))
+    # Beyond, the power might overflow, and its derivative be infinite times 0.
+    beyond = c * log[0] > 9.0
+    power = lax.pow(choose(beyond, 1.0, x), c)
+    return choose(beyond, 0.0, _exp_of_minus(power, double_words.times(log, c)))
+
+
+def _rayleigh_tail(x: Any) -> Any:
+    """``exp(-x**2 / 2)``."""
+    x = bounded(x, 0.0, 1e3)
+    square = lax.square(x)
+    head, rest = double_words.product(x, x)
+    return double_words.exp_with(-0.5 * square, 0.5 * ((square - head) - rest))
+
+
 gumbel_r: Final = functions(
     Continuous(
         name="gumbel_r",
         title="Gumbel distribution of maxima",
         logpdf=lambda z: -z - lax.exp(-z),
+        cdf=lambda z: _gumbel_tail(-z),
         logcdf=lambda z: -lax.exp(-z),
         quantile_of_log=lambda log: -lax.log(-log),
         mean=lambda one: _EULER,
@@ -36,6 +72,7 @@ gumbel_l: Final = functions(
         name="gumbel_l",
         title="Gumbel distribution of minima",
         logpdf=lambda z: z - lax.exp(z),
+        sf=_gumbel_tail,
         logsf=lambda z: -lax.exp(z),
         quantile_of_log=lambda log: lax.log(-log),
         mean=lambda one: -_EULER,
@@ -71,6 +108,7 @@ weibull_min: Final = functions(
         shapes={"c": POSITIVE},
         support=(0.0, math.inf),
         logpdf=_log_weibull_density,
+        sf=_weibull_tail,
         logsf=lambda x, c: -lax.pow(x, c),
         quantile_of_log=lambda log, c: lax.pow(-log, 1 / c),
         mean=_weibull_mean,
@@ -87,6 +125,7 @@ weibull_max: Final = functions(
         shapes={"c": POSITIVE},
         support=(-math.inf, 0.0),
         logpdf=lambda x, c: _log_weibull_density(-x, c),
+        cdf=lambda x, c: _weibull_tail(-x, c),
         logcdf=lambda x, c: -lax.pow(-x, c),
         quantile_of_log=lambda log, c: -lax.pow(-log, 1 / c),
         mean=lambda c: -_weibull_mean(c),
@@ -102,6 +141,7 @@ rayleigh: Final = functions(
         title="Rayleigh distribution, of the length of a normal vector in two dimensions",
         support=(0.0, math.inf),
         logpdf=lambda x: lax.log(x) - 0.5 * lax.square(x),
+        sf=_rayleigh_tail,
         logsf=lambda x: -0.5 * lax.square(x),
         quantile_of_log=lambda log: lax.sqrt(-2 * log),
         mean=lambda one: math.sqrt(math.pi / 2),

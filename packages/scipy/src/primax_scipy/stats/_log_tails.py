@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import typeof
+from primax_core.extend import cast, typeof
 
 from .._elementary import choose, is_double
 from ._logarithms import log_beta_density, log_gamma_power, log_of
@@ -32,6 +32,12 @@ def _fraction(step: Callable[[Any, Any], Any], start: Any, count: int) -> Any:
         return step(count - lax.convert_element_type(i, dtype), tail)
 
     return lax.fori_loop(0, count, back, start)
+
+
+def _unless_far(far: Any, log: Any, usual: Any) -> Any:
+    """``log`` where ``far``, else ``usual``, whose weak type the result has."""
+    aval = typeof(usual)
+    return choose(far, cast(log, typeof(log), aval.dtype, aval.weak_type), usual)
 
 
 def log_upper_gamma(a: Any, x: Any) -> Any:
@@ -54,7 +60,7 @@ def log_upper_gamma(a: Any, x: Any) -> Any:
     log = log_gamma_power(y, b) - lax.log(fraction)
     far = upper & _underflows(log)
     b, y = choose(far, 1.0, a), choose(far, 1.0, x)
-    return choose(far, log, log_of(lax.igammac(b, y), lax.igamma(b, y)))
+    return _unless_far(far, log, log_of(lax.igammac(b, y), lax.igamma(b, y)))
 
 
 def log_lower_gamma(a: Any, x: Any) -> Any:
@@ -79,7 +85,7 @@ def log_lower_gamma(a: Any, x: Any) -> Any:
     log = log_gamma_power(y, b) - lax.log(fraction)
     far = lower & _underflows(log)
     b, y = choose(far, 1.0, a), choose(far, 1.0, x)
-    return choose(far, log, log_of(lax.igamma(b, y), lax.igammac(b, y)))
+    return _unless_far(far, log, log_of(lax.igamma(b, y), lax.igammac(b, y)))
 
 
 def log_beta_tail(a: Any, b: Any, x: Any, y: Any) -> Any:
@@ -109,4 +115,4 @@ def log_beta_tail(a: Any, b: Any, x: Any, y: Any) -> Any:
     far = lower & _underflows(log)
     c, d = choose(far, 1.0, a), choose(far, 1.0, b)
     u, v = choose(far, 0.5, x), choose(far, 0.5, y)
-    return choose(far, log, log_of(lax.betainc(c, d, u), lax.betainc(d, c, v)))
+    return _unless_far(far, log, log_of(lax.betainc(c, d, u), lax.betainc(d, c, v)))

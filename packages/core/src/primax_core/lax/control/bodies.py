@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..._base import caches, pytree
 from ..._base.config import state
-from ..._base.operand_trees import Parts, flatten_operands
+from ..._base.operand_trees import Parts, flatten_operands, numbered
 from ..._base.pytree import PyTree, PyTreeDef
 from ..._engine.jit_cache import trace_function
 from ..._ir.avals import ShapedArray
@@ -16,7 +16,7 @@ from ..._trace.axes import axis_env
 from ..._trace.staging import close_over, has_tracers
 from ..conversion import convert_element_type
 
-_flatten, _unflatten = flatten_operands, pytree.tree_unflatten
+_NO_KEYWORDS: Final = flatten_operands({})[1]
 _traced = caches.OfFunctions()
 
 
@@ -44,7 +44,7 @@ def trace_body(
         return cached
     name = getattr(fun, "__name__", type(fun).__name__)
     info = DebugInfo(what, name, *_where(fun), _argument_names(fun, in_tree), None)
-    tree = _flatten((_unflatten(in_tree, [0] * in_tree.num_leaves), {}))[1]
+    tree = pytree.treedef_tuple((in_tree, _NO_KEYWORDS))
     traced = trace_function(fun, tree, avals, info)
     if traced.consts:
         return Body(traced.jaxpr, traced.consts, traced.out_tree, info)
@@ -198,7 +198,7 @@ def structure_differences(a: PyTree, b: PyTree, path: str = "") -> list[tuple[st
 
 
 def _child_keys(tree) -> list:
-    node = _unflatten(tree, list(range(tree.num_leaves)))
+    node = numbered(tree)
     return [key for key, _ in pytree.flatten_one_level_with_keys(node)[0]]
 
 
@@ -216,7 +216,7 @@ def _node_text(tree) -> str:
 
 def leaf_paths(tree: PyTree) -> list[str]:
     """The path of each leaf of a structure."""
-    leaves = pytree.tree_leaves_with_path(_unflatten(tree, list(range(tree.num_leaves))))
+    leaves = pytree.tree_leaves_with_path(numbered(tree))
     return [pytree.keystr(path) for path, _ in leaves]
 
 

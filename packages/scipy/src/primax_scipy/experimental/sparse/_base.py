@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import abc
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from primax_core import Array
+from primax_core.extend.runtime import ErrorWithPage
 
 
-class SparseEfficiencyError(ValueError):
+class SparseEfficiencyError(ErrorWithPage, ValueError, page=True):
     """Raised if an operation would store more than its operand."""
 
 
@@ -39,7 +41,9 @@ class JAXSparse(abc.ABC):
     shape: tuple[int, ...]
 
     def __init__(self, args: tuple[Array, ...], *, shape: Sequence[int]):
-        self.shape = tuple(shape)
+        self.shape = tuple(
+            [operator.index(n) if isinstance(n, Array) else n for n in shape]  # also a maximum + 1
+        )
 
     @property
     @abc.abstractmethod
