@@ -113,3 +113,23 @@ def test_one_object_is_a_sequence_of_rows(name, context):
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     joined = context(lambda x: function(Rows(x)))(px.device_put(x))
     np.testing.assert_array_equal(joined, getattr(np, name)(list(x)))
+
+
+class InReference:
+    """An object with the attributes of a reference, whose array it is."""
+
+    def __init__(self, ref):
+        self.ref = ref
+
+    def __getattr__(self, name):
+        return getattr(self.ref, name)
+
+    def __jax_array__(self):
+        return self.ref[...]
+
+
+def test_objects_with_attributes_of_a_reference():
+    held = InReference(px.new_ref(np.ones((2, 3), np.float32)))
+    x = np.full((1, 2), 2, np.float32)
+    assert (pnp.asarray(x) @ held).tolist() == [[4, 4, 4]]
+    assert px.jit(lambda x: x @ held)(x).tolist() == [[4, 4, 4]]

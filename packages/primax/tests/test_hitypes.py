@@ -401,3 +401,23 @@ def test_effects() -> None:
         with pytest.raises(ValueError, match="cannot be set in a traced function"):
             call()
     assert value.factor == 5
+
+
+class Doubled(HiPrim):
+    """An operation on arrays with a rule for functions that are traced."""
+
+    def __init__(self, aval: Any) -> None:
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        super().__init__()
+
+    def expand(self, x: Any) -> Any:
+        return x * 2
+
+    def staging(self, trace: Any, source_info: Any, /, *args: Any) -> Any:
+        return super().staging(trace, source_info, *args) + 100
+
+
+def test_staging_of_arrays() -> None:
+    double = Doubled(ShapedArray((), F32))
+    assert double(np.float32(3)) == 6
+    assert primax.jit(double)(np.float32(3)) == 106

@@ -31,8 +31,3 @@ def located_text(message: str, kernel: Any, eqn: Any = None) -> str:
     source = getattr(kernel, "source", kernel)
     where = "" if eqn is None or not eqn.source else f"{summarize(eqn.source)}: "
     return f"{where}{message} (in the kernel {source}, compiled by Mosaic for a TPU)"
-
-
-def reason_of(error: BaseException) -> str:
-    """The text of an error without the address of its page."""
-    return str(error.args[0]) if error.args else str(error)

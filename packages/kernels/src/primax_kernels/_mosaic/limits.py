@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from primax_core import jit
 
+from .._error_texts import reason_of
 from .._kernel import Kernel
 from .._linear_calls import running_equations
 from .._tpu_info import ChipVersion, get_tpu_info_for_chip
 from . import types
 from .copied_blocks import with_copied_blocks
-from .errors import MosaicError, located_text, reason_of
+from .errors import MosaicError, located_text
 from .params import parameter, reasons_of_params
 from .program import Program, emit
 from .windows import reason_of_buffers, space_of, window_shape

@@ -14,6 +14,7 @@ from .._cpu.facts import facts_of
 from .._emission.coverage import is_covered, same_blocks
 from .._emission.elements import identifier, unwritten
 from .._emission.usage import accesses_of
+from .._error_texts import reason_of
 from .._kernel import Kernel
 from .._semaphores import SemaphoreType, begins_with_zeros
 from .._tpu_memory import ACC
@@ -31,7 +32,7 @@ from . import (
 from .control_rules import branch
 from .copied_blocks import with_copied_blocks
 from .emitter import Emitter
-from .errors import located, reason_of
+from .errors import located
 from .memory import Reference
 from .params import parameter
 from .registry import BACKEND, Context, lower_jaxpr

@@ -7,9 +7,10 @@ from typing import Any, Final
 from primax_core.extend import RuleKind
 
 from .._emission.registry import Backend, Context as EmissionContext, Rule
+from .._error_texts import reason_of
 from . import types
 from .emitter import Emitter
-from .errors import MosaicError, located, reason_of
+from .errors import MosaicError, located
 
 mosaic: Final[RuleKind[Rule]] = RuleKind(
     "mosaic",

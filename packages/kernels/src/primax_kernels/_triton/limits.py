@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from primax_core.extend import Eqn, Jaxpr, jaxprs_in, walk
 
+from .._error_texts import reason_of
 from .._kernel import Kernel
 from . import types
-from .errors import TritonError, located, located_text, reason_of
+from .errors import TritonError, located, located_text
 from .params import Resolved, resolve
 from .program import Program, emit
 

@@ -11,6 +11,7 @@ from .._cpu.facts import facts_of
 from .._emission.coverage import depends_on, is_covered, same_blocks
 from .._emission.elements import identifier
 from .._emission.usage import Access, accesses_of
+from .._error_texts import reason_of
 from .._kernel import Kernel
 from .._tpu_memory import ACC
 from . import (
@@ -25,7 +26,7 @@ from . import (
 )
 from .blocks import block_at, pointer_argument
 from .emitter import Emitter
-from .errors import TritonError, located, reason_of
+from .errors import TritonError, located
 from .memory import MemoryRef, RegisterRef, as_int32
 from .params import Resolved, resolve
 from .registry import lower_jaxpr

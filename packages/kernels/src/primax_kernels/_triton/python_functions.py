@@ -12,8 +12,9 @@ import numpy as np
 
 from primax_core.extend.runtime import state
 
+from .._error_texts import reason_of
 from . import types
-from .errors import TritonError, reason_of
+from .errors import TritonError
 from .function_text import rewritten
 
 SIGNATURES: Final = {

@@ -9,9 +9,10 @@ import numpy as np
 from primax_core.extend import RuleKind
 
 from .._emission.registry import Backend, Context as EmissionContext, Rule
+from .._error_texts import reason_of
 from . import types
 from .emitter import Emitter
-from .errors import TritonError, located, reason_of
+from .errors import TritonError, located
 
 triton: Final[RuleKind[Rule]] = RuleKind(
     "triton",

@@ -95,35 +95,31 @@ class HiPrim:
             if not matches:
                 raise TypeError(f"{self} expects {aval}, got {got}")
         self.check(*tree_unflatten(self.in_tree, [typeof(x) for x in leaves]))
-        if self._high:
-            trace = extend.current_trace()
-            if not isinstance(trace, StagingTrace) and not any(
-                isinstance(a, Tracer) for x, t in zip(leaves, self.in_avals_flat)
-                for a in lowered(t, x)
-            ):  # fmt: skip
-                return self.expand(*args)  # also with effects on the values themselves
-            if self._defines("staging"):
-                return self.staging(trace, None, *args)
+        trace = extend.current_trace()
+        staged = isinstance(trace, StagingTrace)
+        arrays = self._arrays(leaves) if self._high else leaves
+        if self._high and not staged and not any(isinstance(a, Tracer) for a in arrays):
+            return self.expand(*args)  # also with effects on the values themselves
+        if (staged or self._high) and self._defines("staging"):
+            return self.staging(trace, None, *args)
         if self._defines("vjp_fwd") and not self._defines("jvp"):
+            if self._high:
+                return self._with_reverse_rule_of_arrays(arrays)
             return self._with_reverse_rule(args)
-        return self._bound(leaves)
+        return self._bound(arrays)
 
-    def _bound(self, leaves: Sequence[Any]) -> Any:
-        if not self._high:
-            return tree_unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, op=self))
-        arrays = [a for x, t in zip(leaves, self.in_avals_flat) for a in lowered(t, x)]
-        return _value(self.out_avals_flat, self.out_tree, self._bound_arrays(arrays))
+    def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """The arrays of which the operands consist."""
+        return [a for x, t in zip(leaves, self.in_avals_flat) for a in lowered(t, x)]
 
-    def _bound_arrays(self, arrays: Sequence[Any]) -> Any:
-        return call_hi_primitive_p.bind(*arrays, op=self)
+    def _bound(self, arrays: Sequence[Any]) -> Any:
+        outs = call_hi_primitive_p.bind(*arrays, op=self)
+        return _value(self.out_avals_flat, self.out_tree, outs)
 
     def _defines(self, rule: str) -> bool:
         return getattr(type(self), rule) is not getattr(HiPrim, rule)
 
     def _with_reverse_rule(self, args: tuple[Any, ...]) -> Any:
-        if self._high:
-            return self._with_reverse_rule_of_arrays(args)
-
         @primax_core.custom_vjp
         def call(*operands: Any) -> Any:
             return self._bound(tree_leaves(operands))
@@ -137,12 +133,12 @@ class HiPrim:
         call.defvjp(fwd, bwd)
         return call(*args)
 
-    def _with_reverse_rule_of_arrays(self, args: tuple[Any, ...]) -> Any:
+    def _with_reverse_rule_of_arrays(self, arrays: Sequence[Any]) -> Any:
         """The operation with its reverse rule, on the arrays of values of user-defined types."""
 
         @primax_core.custom_vjp
         def call(*arrays: Any) -> Any:
-            return self._bound_arrays(arrays)
+            return call_hi_primitive_p.bind(*arrays, op=self)
 
         def fwd(*arrays: Any) -> tuple[Any, Any]:
             for aval in self.in_avals_flat:
@@ -160,8 +156,6 @@ class HiPrim:
             )
 
         call.defvjp(fwd, bwd)
-        leaves = tree_leaves(args)
-        arrays = [a for x, t in zip(leaves, self.in_avals_flat) for a in lowered(t, x)]
         return _value(self.out_avals_flat, self.out_tree, call(*arrays))
 
     def _cotangents(self, residuals: Any, ct: Any) -> Sequence[Any]:
@@ -184,11 +178,9 @@ class HiPrim:
         """Raise an error if the types of the arguments (pytrees) are invalid."""
 
     def staging(self, trace: Any, source_info: Any, /, *args: Any) -> Any:
-        """Apply the operation to traced values, or in a function that is traced.
-
-        It is called if a type of the operation is a :class:`HiType`.
-        """
-        return self._bound(tree_leaves(args))
+        """Apply the operation in a function that is traced, or to traced values of a
+        :class:`HiType`."""
+        return self._bound(self._arrays(tree_leaves(args)))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         """Return the result and its tangent; tangents may be ``Zero``."""
@@ -223,7 +215,10 @@ class HiPrim:
         raise NotImplementedError(f"{type(self).__name__} must define vjp_bwd")
 
     def batch(self, axis_data: AxisData, args: Sequence[Any], dims: Sequence[Any]) -> Any:
-        """Return the result on batches and its mapped axis: pytrees like ``out_aval``."""
+        """Return the result on batches and its mapped axis: pytrees like ``out_aval``.
+
+        Operations on values of a :class:`HiType` are mapped by their expansion instead.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define batch")
 
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
@@ -381,7 +376,7 @@ def _linearized(self: HiPrim, residuals: Any, *tangents: Any) -> Any:
 
 
 def _fwd_by_jvp(self: HiPrim, nzs_in: Any, /, *args: Any) -> tuple[Any, Any]:
-    return self._bound(tree_leaves(args)), args
+    return self._bound(self._arrays(tree_leaves(args))), args
 
 
 def _fwd_by_lin(self: HiPrim, nzs_in: Any, /, *args: Any) -> tuple[Any, Any]:

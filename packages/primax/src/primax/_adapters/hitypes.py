@@ -28,6 +28,7 @@ from primax_core.extend import (
     register_value_type,
     typeof,
 )
+from primax_core.extend.facade import add_attributes
 from primax_core.extend.traces import register_composite_type
 from primax_core.ref import Ref
 
@@ -428,7 +429,5 @@ def _batch_type(self: ShapedArray, size: int, spec: Any) -> Any:
 
 
 for _cls in (ShapedArray, AbstractRef):
-    for _name, _member in (("lo_ty", _own_type), ("lower_val", _listed), ("raise_val", _same)):
-        setattr(_cls, _name, _member)
-ShapedArray.dec_rank = _example_type  # type: ignore[attr-defined]
-ShapedArray.inc_rank = _batch_type  # type: ignore[attr-defined]
+    add_attributes(_cls, lo_ty=_own_type, lower_val=_listed, raise_val=_same)
+add_attributes(ShapedArray, dec_rank=_example_type, inc_rank=_batch_type)
