@@ -434,7 +434,7 @@ def bench(session: nox.Session) -> None:
     """Compare with jax, in turn and in separate processes; prints the budgets beside the ratios."""
     version = "3.12" if workspace.find_interpreter("3.12") else "3.11"
     python = own_environment(session, version, "bench")
-    install(session, *EVERYTHING, python=python, also=["rich>=13", "numpy>=2"])
+    install(session, *ALL, python=python, also=["rich>=13", "numpy>=2"])
     install_oracle(session, python)
     command = [python, "-m", "integration_tests.benchmarks"]
     command += ["--json", str(BUILD / "benchmarks.json"), *session.posargs]

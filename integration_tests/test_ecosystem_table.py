@@ -227,6 +227,15 @@ def test_script_with_a_different_warm_result(plan, monkeypatch):
     assert result.faults == ["compiled programs from the cache give another answer"]
 
 
+def test_script_whose_answers_vary(plan, monkeypatch):
+    varying = replace(PROGRAM, varies=True)
+    answer(monkeypatch, [{"x": 1.0}, {"x": 1.0001}], [{"x": 1.0}] * 2)
+    assert not compare.run_script(plan, varying).faults
+    answer(monkeypatch, [{"x": 1.0}, {"x": 1.1}], [{"x": 1.0}] * 2)
+    faults = compare.run_script(plan, varying).faults
+    assert faults == ["compiled programs from the cache give another answer"]
+
+
 def test_quick_run_skips_warm_runs_of_the_reference(plan, monkeypatch):
     answer(monkeypatch, [{"x": 1.0}] * 2, [{"x": 1.0}])
     row = compare.run_script(replace(plan, whole=False), PROGRAM).row

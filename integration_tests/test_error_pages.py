@@ -28,11 +28,10 @@ MODULES = (
     "primax_distributed.processes",
 )
 WITHOUT_PAGE = {"LoweringException"}  # the reference's base class of `MosaicError`
-WITHOUT_ADDRESS = {
-    "JaxRuntimeError",  # jaxlib's, and the base class of checkify's
-    "FailedCheckError", "NaNError", "DivisionByZeroError", "OOBError", "TypePromotionError",
-    "JaxprCheckError", "RuleResultError", "MissingRule", "UnsupportedRule",
-}  # fmt: skip
+WITHOUT_ADDRESS = {"JaxRuntimeError"}  # jaxlib's, and the base class of checkify's
+
+
+PAGE_OF_BASE = {"ProcessFailureError": "ProcessFailure", "UnsupportedRule": "MissingRule"}
 
 
 def error_classes() -> dict[str, type[BaseException]]:
@@ -65,7 +64,7 @@ def test_text_ends_with_the_address_of_the_page(name):
     cls = CLASSES[name]
     arguments = ({"device 1"},) if name == "ProcessFailureError" else ()
     error = cls(*arguments, "What happened.\nAnd what to do.")
-    page = "ProcessFailure" if arguments else name
+    page = PAGE_OF_BASE.get(name, name)
     assert page in PAGES
     assert str(error) == f"What happened.\nAnd what to do.\nSee {FOLDER}{page}.html"
     again = pickle.loads(pickle.dumps(error))

@@ -10,7 +10,11 @@ import pytest
 
 import primax
 from primax import random
-from primax.experimental.xla_metadata import set_xla_metadata, xla_metadata_call
+from primax.experimental.xla_metadata import (
+    set_xla_metadata,
+    xla_metadata_call,
+    xla_metadata_call2,
+)
 
 
 class TestStatefulRng:
@@ -41,6 +45,18 @@ class TestStatefulRng:
         assert primax.vmap(lambda c: c.uniform())(split).tolist() == expected
         with pytest.raises(ValueError, match="map over it with vmap"):
             split.key()
+
+    def test_examples_of_vmap_do_not_share_a_generator(self) -> None:
+        from primax.experimental.random import stateful_rng
+
+        rng, xs = stateful_rng(0), np.zeros(3, np.float32)
+        shared = lambda x: x + rng.uniform()
+        for f in (shared, primax.jit(shared), lambda x: primax.lax.map(lambda _: shared(x), xs)):
+            with pytest.raises(ValueError, match=r"gives each example of vmap the same numbers"):
+                primax.vmap(f)(xs)
+        apart = primax.vmap(lambda x, r: x + r.uniform())(xs, rng.split(3))
+        inside = primax.vmap(lambda x: x + stateful_rng(0).uniform())(xs)
+        assert len(set(apart.tolist())) == 3 and len(set(inside.tolist())) == 1
 
 
 def test_folder_of_the_cache(tmp_path) -> None:
@@ -95,6 +111,42 @@ class TestXlaMetadata:
         with set_xla_metadata(a="b"):
             assert 'a = "b"' in f.lower(1.0).as_text()
         assert "frontend" not in f.lower(1.0).as_text()
+
+    def test_of_a_decorated_compiled_function(self) -> None:
+        @set_xla_metadata(a="b")
+        @primax.jit
+        def f(x: Any) -> Any:
+            return primax.lax.sin(x)
+
+        assert f(0.0) == 0.0
+        for lowered in (f.lower(1.0), f.trace(1.0).lower()):
+            assert re.search(r'stablehlo.sine .*a = "b"', lowered.as_text())
+        assert f.eval_shape(1.0).shape == ()
+
+    @pytest.mark.parametrize(
+        ("ad_metadata", "found"),
+        [("same", ["x", "x"]), ("drop", ["x", None]), ({"tag": "y"}, ["x", "y"])],
+    )
+    def test_of_the_linear_part_of_a_derivative(self, ad_metadata: Any, found: Any) -> None:
+        scale = np.float32(3)
+        f = xla_metadata_call2(
+            lambda x, y: {"z": primax.lax.sin(x) * scale * y}, {"tag": "x"}, ad_metadata=ad_metadata
+        )
+        g = lambda x: f(x, y=2.0)["z"]
+
+        def tags(f: Any) -> list[str | None]:
+            calls = re.findall(r"= call @.*", primax.jit(f).lower(1.0).as_text())
+            tag = re.compile('tag = "(.)"')
+            return [m and m[1] for m in map(tag.search, calls)]
+
+        assert tags(g) == ["x"] and tags(primax.grad(g)) == found
+        assert tags(lambda x: primax.jvp(g, (x,), (x,))) == ["x"]
+        np.testing.assert_allclose(primax.grad(g)(1.0), 6 * np.cos(1), rtol=1e-6)
+        np.testing.assert_allclose(primax.hessian(g)(1.0), -6 * np.sin(1), rtol=1e-6)
+        xs = np.arange(3, dtype=np.float32)
+        np.testing.assert_allclose(primax.vmap(primax.grad(g))(xs), 6 * np.cos(xs), rtol=1e-6)
+        with pytest.raises(ValueError, match="'same', 'drop' or a dict"):
+            xla_metadata_call2(g, {}, ad_metadata="none")
 
     def test_of_loops(self) -> None:
         def f(x: Any) -> Any:

@@ -55,6 +55,9 @@ GROWTH: Final[dict[str, int]] = {
     "types of arguments: trees, shardings, placements, accuracies": 5_000,
     "custom_vjp: forward mode within rules, backward rules of results without cotangents": 3_000,
     "values of several arrays; formats as constraints; addresses of the errors of wheels": 10_000,
+    "zeta functions in one loop, logarithms for powers": 1_300,
+    "unreduced values in loops": 1_500,
+    "executables with callbacks on disk, pages of errors, references to divided arrays": 2_200,
 }
 """What the core got since it was limited to 2 MB with docstrings; the reasons are in
 ``docs/design/core.md``."""

@@ -197,7 +197,7 @@ def test_auto_axes():
         assert kind(f(A, other, out_sharding=P(None, "y"))) == "f32[8,16@y]"
         n = len(seen)
         f(A, other)
-    assert len(seen) == n  # it is compiled once
+    assert len(seen) == n + 1  # it is evaluated, not compiled
     assert seen[0] == ("f32[8,16]", (AUTO, AUTO))
 
 
@@ -257,6 +257,29 @@ def test_compiled_functions_are_told_apart():
     with set_mesh(MESH):  # neither changes the types of the axes
         assert kind(to_auto(A)) == "f32[16@x]"
         assert kind(to_explicit(A)) == "f32[16]"
+
+
+def test_arrays_are_concrete_outside_of_compiled_functions():
+    seen = []
+
+    def f(a):
+        seen.append(
+            (kind(a), a.sharding.spec, a.addressable_shards[3].data.unsafe_buffer_pointer())
+        )
+        return a * 2 if float(lax.reduce_min(a, (0, 1))) > -1 else a
+
+    pointer = A.addressable_shards[3].data.unsafe_buffer_pointer()
+    with set_mesh(MESH):
+        assert kind(auto_axes(f, out_sharding=P(None, "x"))(A)) == "f32[8,16@x]"
+    auto = Mesh(DEVICES, ("x", "y"), (AUTO, AUTO))
+    a = device_put(VALUES, NamedSharding(auto, P("y")))
+    with set_mesh(auto):
+        assert kind(explicit_axes(f, in_sharding=P("x"))(a)) == "f32[8,16]"
+    assert kind(auto_axes(f, axes="x", out_sharding=P("x"))(A)) == "f32[8@x,16]"  # its own mesh
+    (first, spec, where), (second, spec_2, _), (third, spec_3, _) = seen
+    assert (first, spec, where) == ("f32[8,16]", A.sharding.spec, pointer)  # not copied
+    assert (second, spec_2) == ("f32[8@x,16]", P("x", None))
+    assert (third, spec_3) == ("f32[8,16@y]", A.sharding.spec)
 
 
 def test_functions_without_a_hash():

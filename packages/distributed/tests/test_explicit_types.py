@@ -322,3 +322,9 @@ def test_functions_of_linear_algebra_have_their_rules():
     stranger = Primitive("cholesky")
     assert _explicit_rules.rule_of(stranger) is None
     assert _explicit_rules.rule_of(lax.add_p) is None
+
+
+def test_texts_of_types_with_the_axes_of_their_mesh():
+    aval = typeof(put((8, 4), "x"))
+    assert aval.str_short(mesh_axis_types=True) == "f32[8@x,4]({Explicit: ('x', 'y')})"
+    assert aval.str_short(False) == "float32[8@x,4]"

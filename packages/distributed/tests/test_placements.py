@@ -98,11 +98,11 @@ def test_shardings_of_placements():
     typed = MESH.update(axis_types=(EXPLICIT, EXPLICIT))
     spec = P("x", unreduced={"y"}, unreduced_kind=MAX)
     sharding = NamedSharding(typed, spec)
-    assert sharding._replicated()._of_placement(sharding._placement(1)) is sharding
-    assert sharding._of_placement(unplaced) is sharding._replicated()
+    assert sharding._replicated()._of_placement(sharding._placement(1), 1) is sharding
+    assert sharding._of_placement(unplaced, 2) is NamedSharding(typed, P(None, None))
     mixed = MESH.update(axis_types=(AUTO, EXPLICIT))
     placement = NamedSharding(mixed, P(None, ("x", "y")))._placement(2)
-    assert NamedSharding(mixed, P())._of_placement(placement).spec is P(P.UNCONSTRAINED, "y")
+    assert NamedSharding(mixed, P())._of_placement(placement, 2).spec is P(P.UNCONSTRAINED, "y")
 
 
 # ManualAxisType

@@ -93,3 +93,83 @@ def test_unreduced_values_in_a_region_of_other_axes(mesh):
     )  # fmt: skip
     with pytest.raises(ShardingTypeError, match=r"unreduced along the mesh axes \('y',\) in a"):
         f(x, w)
+
+
+SUMS = P(unreduced={"x"})
+
+
+def square_weights():
+    return np.sin(np.arange(48, dtype=np.float32)).reshape(3, 4, 4)
+
+
+def layers(ws, x):
+    """Layers in a loop, each with its weights."""
+    return lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, ws)[0]
+
+
+FUNCTIONS = {
+    "layers": lambda ws, x: layers(ws, x),
+    "one of them": lambda ws, x: jnp.tanh(x @ ws[1]),
+    "columns": lambda ws, x: x @ ws[0, :, 1:3],
+    "mapped": lambda ws, x: pc.vmap(lambda row: jnp.tanh(row @ ws[0]) @ ws[1])(x),
+    "checkpoint": lambda ws, x: pc.checkpoint(layers)(ws, x),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_of_reduced_weights_are_sums_of_parts(mesh, name):
+    ws = square_weights()
+    loss = lambda ws, x: (FUNCTIONS[name](ws, x) ** 2).sum()
+    with pd.set_mesh(None):
+        expected = np.asarray(pc.grad(loss)(ws, X))
+    reduced = put(mesh, ws, reduced={"x"})
+    gradient = pc.jit(pc.grad(loss))(reduced, put(mesh, X, "x"))
+    assert pc.typeof(gradient).placement.unreduced == {"x"}
+    np.testing.assert_allclose(whole(lambda g: g)(gradient), expected, rtol=1e-4, atol=1e-5)
+    parts = [np.asarray(s.data) for s in gradient.addressable_shards[::2]]  # y has copies
+    np.testing.assert_allclose(sum(parts), expected, rtol=1e-4, atol=1e-5)
+    assert all(np.abs(p).max() > 0 for p in parts)  # no device has the sum
+
+
+def test_accumulated_gradients_are_summed_once(mesh):
+    ws, xs = square_weights(), np.stack([X, 2 * X, 3 * X])
+    loss = lambda ws, x: (layers(ws, x) ** 2).sum()
+    with pd.set_mesh(None):
+        expected = sum(np.asarray(pc.grad(loss)(ws, x)) for x in xs)
+
+    def step(ws, xs):
+        start = reshard(jnp.zeros_like(ws), SUMS)
+        return lax.scan(lambda sums, x: (sums + pc.grad(loss)(ws, x), None), start, xs)[0]
+
+    step, args = whole(step), (put(mesh, ws, reduced={"x"}), put(mesh, xs, None, "x"))
+    np.testing.assert_allclose(step(*args), expected, rtol=1e-4, atol=1e-5)
+    assert step.lower(*args).compile().as_text().count(" all-reduce(") == 1
+
+
+@pytest.mark.parametrize(("length", "unroll"), [(3, 1), (4, 2), (5, 2), (2, True)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_unreduced_results_of_loops(mesh, length, unroll, reverse):
+    x = np.arange(1, 3 * length + 1, dtype=np.float32).reshape(length, 3)
+
+    def f(x):
+        part = lambda x: reshard(x, SUMS)
+        return lax.scan(
+            lambda c, x: (c + part(x), part(x)), part(x[0]), x, reverse=reverse, unroll=unroll
+        )
+
+    carry, rows = pc.jit(lambda x: [reshard(y, P()) for y in f(x)])(x)
+    assert np.array_equal(carry, x.sum(0) + x[0]) and np.array_equal(rows, x)
+
+
+def test_loops_over_unreduced_values(mesh):
+    def f(x, unroll):
+        return reshard(lax.scan(lambda c, x: (c, x), 0.0, reshard(x, SUMS), unroll=unroll)[1], P())
+
+    assert np.array_equal(pc.jit(lambda x: f(x, True))(X), X)
+    with pytest.raises(NotImplementedError, match=r"scan slices .*\{U:x\}.*unroll=True"):
+        pc.jit(lambda x: f(x * 2, 1) + 1)(X)
+
+
+def test_padding_of_unreduced_values(mesh):
+    padded = whole(lambda x: lax.pad(reshard(x, SUMS), np.float32(3), ((1, 0, 0), (0, 0, 0))))
+    assert np.array_equal(padded(X), np.pad(X, ((1, 0), (0, 0)), constant_values=3))

@@ -198,6 +198,8 @@ def test_the_index_of_a_core_inside_of_jitted_functions_and_loops():
 
 def test_one_core_needs_no_barrier():
     one = tpu.TensorCoreMesh(axis_name="core")
+    assert tpu.create_tensorcore_mesh("core", num_cores=3) == CORES
+    assert tpu.create_tensorcore_mesh("core") == one
     assert one.num_cores == 1 and one == tpu.TensorCoreMesh(axis_name="core", num_cores=1)
 
     def kernel(x, o, sem):

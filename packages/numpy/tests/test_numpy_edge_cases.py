@@ -16,6 +16,7 @@ from primax_core import (
     grad,
     jit,
     lax,
+    new_ref,
     numpy_rank_promotion,
 )
 from primax_numpy import random
@@ -253,3 +254,17 @@ def test_gradients_of_searches_are_valid_jaxprs() -> None:
     with enable_checks(True):
         assert grad(lambda x: pnp.interp(x, points, points**2))(1.5) == 3
         assert grad(lambda x: pnp.searchsorted(points, x, method="scan") * x)(1.5) == 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [pnp.sin, pnp.sum, lambda x: pnp.where(x, 1, 2), lambda x: pnp.stack([X, x])],
+    ids=["sin", "sum", "where", "stack"],
+)
+def test_references_are_not_arrays(f) -> None:
+    ref = new_ref(np.zeros((2, 3, 4), np.float32))
+    text = r"(sin|sum|where|stack) takes arrays or numbers, got a Ref of type Ref{float32\[2,3,4\]}"
+    for call in (f, jit(f)):
+        with pytest.raises(TypeError, match=text + r" at position [01]\. .*index the reference"):
+            call(ref)
+    assert pnp.zeros_like(ref).shape == (2, 3, 4)

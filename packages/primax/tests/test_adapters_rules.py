@@ -13,7 +13,6 @@ import primax
 from primax import lax
 from primax.extend import (
     Effect,
-    MissingRule,
     Primitive as CorePrimitive,
     ShapedArray,
     eval_jaxpr,
@@ -167,18 +166,61 @@ def test_errors_name_the_missing_rule() -> None:
         bare.bind(S)
     bare.def_impl(lambda x: x)
     assert bare.bind(S) == 2
-    with pytest.raises(MissingRule, match=r"bare .*no abstract rule"):
+    with pytest.raises(NotImplementedError, match=r"bare .*no abstract rule.*def_abstract") as e:
         primax.jit(bare.bind)(S)
+    assert e.type is NotImplementedError  # programs compare the class
     bare.def_abstract_eval(lambda x: x)
     with pytest.raises(NotImplementedError, match=r"bare .*no lower rule"):
         primax.jit(bare.bind)(S)
     with pytest.raises(NotImplementedError, match=r"bare .*no batch rule"):
         primax.vmap(bare.bind)(X)
-    with pytest.raises(NotImplementedError, match=r"bare .*no jvp rule"):
+    with pytest.raises(NotImplementedError, match=r"bare .*no jvp rule.*primitive_jvps\[bare_p\]"):
         primax.grad(bare.bind)(S)
     ad.primitive_jvps[bare] = lambda p, t: (bare.bind(*p), bare.bind(*t))
     with pytest.raises(NotImplementedError, match=r"bare .*no transpose rule"):
         primax.grad(bare.bind)(S)
+
+
+def _calls(**options: Any) -> Any:
+    prim = Primitive("native")
+    prim.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(
+        prim,
+        lambda ctx, x: (
+            mlir.custom_call("function", operands=[x], result_types=[x.type], **options).results
+        ),
+    )
+    return primax.jit(prim.bind).lower(X).as_text()
+
+
+def test_custom_calls() -> None:
+    text = _calls()
+    assert "custom_call @function(%arg0) {api_version = 2 : i32" in text
+    text = _calls(
+        operand_layouts=[[0]], result_layouts=[[0]], operand_output_aliases={0: 0},
+        has_side_effect=True, backend_config="text",
+    )  # fmt: skip
+    for part in ("operand_layouts = [dense<0>", "has_side_effect = true", 'backend_config = "text"',
+                 "output_operand_alias<output_tuple_indices = [], operand_index = 0"):  # fmt: skip
+        assert part in text
+    number = mlir.ir.IntegerAttr.get
+    with primax.extend.mlir.context:
+        attribute = number(mlir.ir.IntegerType.get_signless(32), 3)
+    text = _calls(api_version=4, backend_config={"n": attribute}, extra_attributes={"m": attribute})
+    assert "backend_config = {n = 3 : i32}" in text and "m = 3 : i32" in text
+
+
+def test_errors_of_custom_calls() -> None:
+    with pytest.raises(TypeError, match="api_version=2 takes a text as backend_config, got dict"):
+        _calls(backend_config={})
+    with pytest.raises(TypeError, match="api_version=4 takes a dictionary of attributes"):
+        _calls(api_version=4, backend_config="text")
+    with pytest.raises(ValueError, match="has layouts of operands only: specify both"):
+        _calls(operand_layouts=[[0]])
+    with pytest.raises(ValueError, match="got 2 result_layouts for 1 values"):
+        _calls(operand_layouts=[[0]], result_layouts=[[0], [0]])
+    with pytest.raises(ValueError, match="got 0 result_shapes for 1 values"):
+        _calls(result_shapes=[])
 
 
 def test_checkpoint_runs_what_has_only_an_implementation() -> None:
@@ -193,7 +235,7 @@ def test_checkpoint_runs_what_has_only_an_implementation() -> None:
         primax.grad(lambda x: lax.reduce_sum(f(x), (0,)))(X), 2 * np.cos(2 * X), atol=1e-6
     )
     assert len(calls) == 4  # the value, the recomputed value, and the cotangent
-    with pytest.raises(MissingRule, match=r"double_in_python .*no lower rule"):
+    with pytest.raises(NotImplementedError, match=r"double_in_python .*no lower rule"):
         primax.jit(f)(X)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import primax
 import primax.core as core
 import primax.extend.core as xcore
-from primax import lax
+from primax import errors, lax, sharding
 from primax.extend.core import primitives
 
 X = np.arange(1, 4, dtype=np.float32)
@@ -320,6 +321,99 @@ def test_derived_rules(by):
     np.testing.assert_allclose(primax.jvp(op, (X,), (X,))[1], np.cos(X) * X, rtol=1e-5)
     np.testing.assert_allclose(primax.vjp(op, X)[1](X)[0], np.cos(X) * X, rtol=1e-5)
     np.testing.assert_allclose(out, np.sin(X), rtol=1e-5)
+
+
+def test_rules_of_both_modes():
+    """Forward mode uses jvp, reverse mode the pair of rules for it."""
+    from primax.experimental import hijax
+
+    scalar = core.ShapedArray((), np.dtype("float32"))
+
+    class Op(hijax.HiPrim):
+        in_avals, out_aval, params = (scalar, scalar), {"y": scalar}, {}
+
+        def expand(self, x, y):
+            return {"y": lax.sin(x) * y}
+
+        def jvp(self, primals, tangents):
+            (x, y), (dx, dy) = primals, tangents
+            return self(x, y), {"y": lax.cos(x) * dx * y + lax.sin(x) * dy}
+
+        def vjp_fwd(self, nzs_in, x, y):
+            seen.append(nzs_in)
+            return self(x, y), (x, [y])
+
+        def vjp_bwd_retval(self, residuals, ct):
+            x, (y,) = residuals
+            return 10 * lax.cos(x) * y * ct["y"], 10 * lax.sin(x) * ct["y"]
+
+    seen = []
+    f = lambda x, y: Op()(x, y)["y"]
+    x, y = np.float32(2), np.float32(3)
+    dx, dy = np.cos(x) * y, np.sin(x)
+    close = partial(np.testing.assert_allclose, rtol=1e-5)
+    close(primax.jvp(f, (x, y), (x, y))[1], dx * x + dy * y)
+    assert seen == []
+    close(primax.grad(f)(x, y), 10 * dx)
+    close(primax.jit(primax.grad(f, (0, 1)))(x, y), [10 * dx, 10 * dy])
+    assert seen == [(True, False), (True, True)]
+    close(primax.linearize(f, x, y)[1](x, y), dx * x + dy * y)
+    close(primax.linearize(lambda x: f(x, y), x)[1](x), dx * x)
+    many = np.stack([x, x])
+    close(primax.vmap(primax.grad(f), (0, None))(many, y), [10 * dx] * 2)
+    steps = lambda x: lax.scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]
+    once = np.sin(x) * y
+    close(primax.grad(steps)(x), 100 * dx * np.cos(once) * y)
+    close(primax.jvp(primax.grad(f), (x, y), (x, 0 * y))[1], -10 * np.sin(x) * y * x)
+
+
+def test_eager_operations_branch_on_values():
+    from primax.experimental import hijax
+
+    scalar = core.ShapedArray((), np.dtype("float32"))
+
+    class Op(hijax.HiPrim):
+        in_avals, params = (scalar,), {}
+
+        def __init__(self, out=scalar):
+            self.out_aval = out
+            super().__init__()
+
+        def expand(self, x):
+            return lax.sin(x) if x > 0 else lax.cos(x)
+
+    x = np.float32(2)
+    np.testing.assert_allclose([Op()(x), Op()(-x)], [np.sin(x), np.cos(x)], rtol=1e-6)
+    with pytest.raises(errors.TracerBoolConversionError):
+        primax.jit(Op())(x)
+    with pytest.raises(TypeError, match=r"gives float32\[\], but its out_aval is float32\[1\]"):
+        Op(core.ShapedArray((1,), np.dtype("float32")))(x)
+
+
+def test_placements_that_an_operation_declares():
+    pytest.importorskip("primax_distributed")
+    from primax.experimental import hijax
+
+    class Op(hijax.HiPrim):
+        params = {}
+
+        def __init__(self, aval, out):
+            self.in_avals, self.out_aval = (aval,), out
+            super().__init__()
+
+        def expand(self, x):
+            double = lambda x: x * 2
+            return primax.shard_map(double, out_specs=primax.P("x"))(x)
+
+    mesh = sharding.AbstractMesh((4,), ("x",), axis_types=(sharding.AxisType.Explicit,))
+    with sharding.use_abstract_mesh(mesh):
+        divided = sharding.NamedSharding(mesh, primax.P("x"))
+        x = primax.ShapeDtypeStruct((8,), np.float32, sharding=divided)
+        for out in (primax.typeof(x), core.ShapedArray((8,), np.dtype("float32"))):
+            op = Op(primax.typeof(x), out)
+            total = lambda x, op=op: lax.reduce_sum(op(x), (0,))
+            for f in (op, primax.jit(op), primax.grad(total)):
+                assert primax.eval_shape(f, x).sharding == divided
 
 
 def test_accumulators():

@@ -307,6 +307,47 @@ def test_other_type() -> None:
         Get(primax.typeof(BATCH), 0)(np.ones(3, np.float32))
 
 
+class Sized(Tup):
+    pass
+
+
+@dataclass(frozen=True)
+class SizedType(TupType):
+    """A type that accepts only the actual size of the mapped axis."""
+
+    def raise_val(self, *arrays: Any) -> Tup:
+        return Sized(super().raise_val(*arrays).elements)
+
+    def dec_rank(self, size: int | None, spec: Any) -> SizedType:
+        for t, axis in zip(self.types, spec.axes):
+            assert axis is None or t.shape[axis] == size
+        return SizedType(super().dec_rank(size, spec).types)
+
+    def inc_rank(self, size: int | None, spec: Any) -> SizedType:
+        return SizedType(super().inc_rank(size, spec).types)
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return "+".join(t.str_short(short_dtypes, mesh_axis_types) for t in self.types)
+
+
+register_hitype(Sized, lambda value: SizedType(tuple(primax.typeof(x) for x in value.elements)))
+
+
+def test_vmap_of_types_that_check_the_size() -> None:
+    value = Sized((np.ones((3, 2), np.float32), np.zeros((2, 4), np.float32)))
+    for axes, shapes in (((0, None), [(2,), (2, 4)]), ((1, 0), [(3,), (4,)])):
+        seen: list[Any] = []
+
+        def same(x: Any, seen: list[Any] = seen) -> Any:
+            seen.append([t.shape for t in primax.typeof(x).types])
+            return x
+
+        out = primax.vmap(same, in_axes=(TupAxes(axes),), out_axes=TupAxes(axes))(value)
+        assert seen == [shapes] and primax.typeof(out) == primax.typeof(value)
+    assert primax.typeof(value).str_short() == "float32[3,2]+float32[2,4]"
+    assert primax.typeof(value).str_short(True) == "f32[3,2]+f32[2,4]"
+
+
 # A type without derivatives and mappings, and an operation with an effect
 
 

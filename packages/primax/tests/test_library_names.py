@@ -114,6 +114,39 @@ def test_tracers_lack_attributes_of_arrays():
     primax.make_jaxpr(fun)(1.0)
 
 
+def test_tracers_of_vmap_hold_a_batch():
+    def fun(x):
+        assert x.val.shape == (2, 3) and x.batch_dim == 1 and x.shape == (2,)
+        return x
+
+    primax.vmap(fun, 1)(np.zeros((2, 3), np.float32))
+    for transform in (primax.jit, primax.grad):
+        transform(lambda x: x * (not hasattr(x, "val") and not hasattr(x, "batch_dim")))(1.0)
+
+
+def test_private_names_of_mlir():
+    from primax.as_jax._src.interpreters import mlir
+    from primax.as_jax._src.lib.mlir import dialects, ir
+
+    assert dialects.hlo.AddOp is dialects.stablehlo.AddOp and ir.Module is mlir.ir.Module
+    with pytest.raises(AttributeError, match=r"'primax\.as_jax\._src\.lib\.mlir\.dialects' has no"):
+        dialects.no_dialect
+
+
+def test_private_context_managers_of_options():
+    from primax.as_jax._src import config
+
+    assert config.enable_x64.value is False
+    option = config.jax_export_calling_convention_version
+    with option(10):
+        assert option.value == 10 == config.export_calling_convention_version.value
+    with pytest.warns(UserWarning, match="has no effect"), option(9):
+        assert option.value == 9
+    assert option.value == 10
+    with pytest.raises(AttributeError, match="no attribute 'no_option'"):
+        config.no_option
+
+
 def test_former_name_of_runtime_errors():
     from primax.as_jax._src import lib
     from primax.as_jax._src.lib import xla_client

@@ -188,7 +188,8 @@ def test_discrete_distributions(name: str, shapes: tuple[float, ...]) -> None:
             steps = np.diff(np.exp(np.asarray(values)[:-1]))
             assert ((steps if function == "logcdf" else -steps) >= 0).all()
             middle = (expected < -1e-3) | np.isnan(expected)
-            if name == "skellam":  # SciPy's smaller tail is rounded, too
+            middle &= ~(np.isneginf(expected) & (np.asarray(values) < -700))  # SciPy underflows
+            if name == "skellam":  # its smaller tail is rounded, too
                 middle &= ~(expected < -14)
             values, expected = values[middle], expected[middle]
         if (name, function) == ("skellam", "logpmf"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.signal as theirs
 
-from primax_core import enable_x64, jit
+from primax_core import enable_x64, grad, jit
 from primax_scipy import signal
 from test_support import assert_close, check_batches, check_call, check_derivatives
 
@@ -155,6 +155,27 @@ def test_batches_and_dtypes() -> None:
     assert mapped.dtype == np.float32
     assert signal.lfilter(b, a, x.astype(np.complex64)).dtype == np.complex64
     assert signal.lfilter([1.0], [1.0, -1.0], np.arange(4)).tolist() == [0, 1, 3, 6]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_narrow_filters_in_single_precision(x64: bool) -> None:
+    """Poles near 1 would cost several digits in ``float32``."""
+    x = RNG.normal(size=2000).astype(np.float32)
+    b, a = (v.astype(np.float32) for v in theirs.butter(4, 0.02))
+    sos = theirs.butter(4, 0.001, output="sos").astype(np.float32)
+    wide = x.astype(np.float64)
+    direct = theirs.lfilter(b.astype(np.float64), a.astype(np.float64), wide)
+    cascade = theirs.sosfilt(sos.astype(np.float64), wide)
+    both = theirs.sosfiltfilt(sos.astype(np.float64), wide, padlen=50)
+    with enable_x64(x64):
+        outs = [signal.lfilter(b, a, x), signal.sosfilt(sos, x),
+                signal.sosfiltfilt(sos, x, padlen=50)]  # fmt: skip
+        gradient = grad(lambda v: (signal.sosfilt(sos, v) * x).sum())(x)
+    exact = theirs.sosfilt(sos.astype(np.float64), wide[::-1])[::-1]
+    cases = [(direct, 1e-5), (cascade, 1e-6), (both, 1e-6), (exact, 1e-6)]
+    for out, (value, bound) in zip([*outs, gradient], cases, strict=True):
+        assert out.dtype == np.float32
+        assert_close(out, value, rtol=0, atol=bound * np.abs(value).max())
 
 
 def test_operands_of_other_ranks() -> None:

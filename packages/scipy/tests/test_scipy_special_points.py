@@ -77,6 +77,27 @@ def test_derivatives(
             np.testing.assert_allclose(float(g), value, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize(
+    "point, expected",
+    [
+        ((6.106, 2.349), (88.804503649771, 31.01952681575084, 184.2211494520728)),
+        ((7.3, 1.9), (48.77270034462551, 12.000616418684483, 105.5378929635851)),
+        ((9.5, -4.25), (0.0002951704681423286, -0.00018824807715314769, 0.00046045924067883806)),
+        ((74290.5, 0.246), (15.78516206219203, 5.227006916173978e-05, 177.04219372966415)),
+        ((3.1, 1e-09), (1.0000000009615264, 3.800955004805485e-10, 0.9615264461749371)),
+    ],
+    ids=str,
+)
+def test_rounding_of_rising_factorials(
+    point: tuple[float, float], expected: tuple[float, float, float]
+) -> None:
+    """The rounding error of ``z + m`` is not enlarged, and neither are errors of logarithms."""
+    with primax_core.enable_x64(True):
+        np.testing.assert_allclose(float(sp.poch(*point)), expected[0], rtol=5e-15)
+        got = primax_core.jit(primax_core.grad(sp.poch, (0, 1)))(*point)
+        np.testing.assert_allclose([float(g) for g in got], expected[1:], rtol=1e-10, atol=1e-14)
+
+
 @pytest.mark.rotate()
 @pytest.mark.parametrize("f", [sp.jv, sp.iv, sp.yv], ids=["jv", "iv", "yv"])
 def test_order_of_complex_functions(f: Callable[..., Any]) -> None:

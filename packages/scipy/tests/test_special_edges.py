@@ -217,3 +217,24 @@ def test_complex_gamma_at_its_poles() -> None:
         value = np.asarray(fun(poles))
         assert np.isnan(value.real).all() and np.isnan(value.imag).all()
         assert np.isfinite(np.asarray(fun(poles + np.complex64(0.5)))).all()
+
+
+def test_betaln_near_its_zero_at_1_1() -> None:
+    """The rounding error of ``a + b`` is larger than the result; values by mpmath."""
+    a = np.array([1 + 2**-21, 1 + 2**-40, 0.999, 1 + 2**-22, 1.0])
+    b = np.array([1 - 2**-20, 1 + 2**-41, 1.002, 1.0, 1.0])
+    exact = [
+        4.7683801991966880e-7, -1.3642420526591421e-12, -0.00099621286474056172,
+        -2.3841855067985759e-7, 0.0,
+    ]  # fmt: skip
+    with enable_x64(True):
+        assert_close(special.betaln(a, b), exact, rtol=1e-5)
+        assert_close(special.betaln(a[2:], b[2:]), exact[2:], rtol=1e-8)
+
+
+def test_gamma_left_of_zero_between_large_integers() -> None:
+    x = np.array([-170.5, -33.25, -12.0625, -7.9375, -3.5, -2.5, 0.25])
+    with enable_x64(True):
+        close(special.gamma(x), theirs.gamma(x), rtol=3e-14)
+    x = x[1:].astype(np.float32)
+    close(special.gamma(x), theirs.gamma(x.astype(np.float64)), rtol=3e-6)

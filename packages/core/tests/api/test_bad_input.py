@@ -256,6 +256,12 @@ CASES: dict[str, tuple[Callable[[], Any], type, str]] = {
         ValueError,
         r"primal shape \(3,\) and tangent",
     ),
+    # shapes
+    "traced size": (
+        lambda: px.jit(lambda n: lax.full((n,), 0.0))(3),
+        TypeError,
+        "cannot be part of a shape.*depends on the value of the argument n",
+    ),
     # vmap
     "sizes": (
         lambda: px.vmap(lambda x, y: x)(X3, X2),

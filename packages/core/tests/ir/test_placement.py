@@ -186,7 +186,8 @@ def total_of(x):
 
 
 def test_a_type_prints_its_placement():
-    assert VX.str_short() == "f32[4]{V:x}"
+    assert VX.str_short() == VX.str_short(True, False) == "f32[4]{V:x}"
+    assert VX.str_short(False) == "float32[4]{V:x}"
     assert str(VX) == "float32[4]{V:x}"
     assert repr(VX) == "ShapedArray(float32[4]{V:x})"
     assert VX.sharding == "varying over ['x']"

@@ -245,7 +245,7 @@ def test_betainc():
         actual = px.jvp(lambda a: incomplete_beta.betainc(a, b, x), (a,), (one,))[1]
         np.testing.assert_allclose(actual, by_a, rtol=1e-11)
         actual = px.jvp(lambda b: incomplete_beta.betainc(a, b, x), (b,), (one,))[1]
-        np.testing.assert_allclose(actual, by_b, rtol=1e-8)
+        np.testing.assert_allclose(actual, by_b, rtol=5e-8)
 
 
 def test_betainc_in_the_tails():
@@ -426,6 +426,37 @@ def test_large_arrays_are_computed_like_small_ones():
     some = np.asarray(incomplete_gamma.igammac(a[:, -500:], x[:, -500:]))
     np.testing.assert_array_equal(whole[:, -500:], some)
     np.testing.assert_array_equal(whole[:, :500], incomplete_gamma.igammac(a[:, :500], x[:, :500]))
+
+
+def test_zeta_left_of_zero():
+    """Elements of one array with one term and with three; values by mpmath."""
+    s = [3.0, 2.0, 7.0, 4.0, 2.5, 2.5]
+    q = [-0.25, -7.5, -30.125, -2.75, 0.1, -0.5]
+    exact = [
+        -61.348683391831180, 9.7447662821704326, -2097149.8844939299, 259.74829188054893,
+        317.32779365624280, math.nan,
+    ]  # fmt: skip
+    with enable_x64(True):
+        assert_close(gamma.zeta(np.array(s), np.array(q)), exact, rtol=2e-15)
+        assert_close(px.jit(gamma.zeta)(s[0], q[0]), exact[0], rtol=2e-15)
+    out = gamma.zeta(np.float32(s), np.float32(q))
+    assert_close(out, np.float32(exact), rtol=1.3e-7)
+
+
+@pytest.mark.parametrize(
+    "fun, operations",
+    [
+        (gamma.zeta, 600), (lambda x, _: gamma.lgamma(x), 450),
+        (lambda x, _: gamma.digamma(x), 300),
+        (lambda x, y: incomplete_beta.betainc(x, y, x), 2100),
+    ],
+    ids=["zeta", "lgamma", "digamma", "betainc"],
+)  # fmt: skip
+def test_number_of_lowered_operations(fun, operations):
+    """Each takes time of compilation."""
+    x = np.ones(100_000, np.float32)
+    text = px.jit(fun).trace(x, x).lower().as_text()
+    assert text.count("stablehlo.") < operations
 
 
 @pytest.mark.parametrize("platform, double", [("cuda", True), ("tpu", False)])

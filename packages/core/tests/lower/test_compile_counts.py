@@ -63,9 +63,9 @@ def counts(monkeypatch):
     counted = {"compiled": 0, "lowered": 0}
 
     class Counted(compiling.Loaded):
-        def __init__(self, raw):
+        def __init__(self, *args):
             counted["compiled"] += 1
-            super().__init__(raw)
+            super().__init__(*args)
 
     def lower_module(*args, lower=compiling.lower_module, **options):
         counted["lowered"] += 1

@@ -159,32 +159,57 @@ def test_nothing_is_read_while_disabled(tmp_path):
     assert process(tmp_path, code).fetched == 0
 
 
-CALLBACK = """
-from primax_core._ir.primitive import Primitive, abstract, lower
-from primax_core._lower.lazy import hlo
-called_p = Primitive("called")
-called_p.rule(abstract)(lambda x: x)
+CALLBACKS = """
+factor = float(os.environ["FACTOR"])
+log = []
 
-@called_p.rule(lower)
-def _(ctx, x):
-    ctx.callbacks.append(print)
-    return hlo.negate(x)
+def scaled(x):
+    if factor < 0:
+        raise ValueError(f"factor {factor}")
+    return np.asarray(x) * np.float32(factor)
 
-report(px.jit(lambda x: called_p.bind(x))(np.float32(2)))
+def noted(x):
+    log.append(float(x))
+
+def f(x):
+    def body(c, row):
+        px.io_callback(noted, None, c, ordered=True)
+        return c + px.pure_callback(scaled, row, row), c
+    return lax.scan(body, np.float32(0), x)
+
+try:
+    total, steps = px.jit(f)(np.arange(4, dtype=np.float32))
+    report(total, steps, log)
+except px.errors.JaxRuntimeError as error:
+    report(str(error.__cause__))
 """
 
 
-def test_executables_with_callbacks_are_never_cached(tmp_path):
-    assert process(tmp_path, CALLBACK).values == [-2.0]
-    assert not kept(tmp_path) and not kept(tmp_path, ".link")
+def test_executables_with_callbacks_call_the_functions_of_their_process(tmp_path):
+    first = process(tmp_path, CALLBACKS, FACTOR=2)
+    assert first.values == [12.0, [0.0, 0.0, 2.0, 6.0], [0.0, 0.0, 2.0, 6.0]]
+    second = process(tmp_path, CALLBACKS, FACTOR=3)
+    assert second.values == [18.0, [0.0, 0.0, 3.0, 9.0], [0.0, 0.0, 3.0, 9.0]]
+    assert (first.fetched, second.fetched) == (0, 1)
+    failed = process(tmp_path, CALLBACKS, FACTOR=-1)
+    assert failed.values == ["factor -1.0"] and failed.fetched == 1
+    assert not kept(tmp_path, ".link")
 
 
-def test_what_jaxlib_cannot_serialise_is_compiled_each_time(tmp_path):
-    code = "report(lax.sort(np.array([3, 1, 2], np.float32)))"
-    for _ in range(2):
-        outcome = process(tmp_path, code)
-        assert outcome.values == [[1, 2, 3]] and not outcome.said
-    assert not kept(tmp_path)
+SORTS = """
+x = np.array([3, 1, 2, 5], np.float32)
+f = px.jit(lambda x: (lax.sort(lax.neg(x)), *lax.sort((x, lax.iota(np.int32, 4)), num_keys=1)))
+largest = px.jit(lambda x: lax.top_k(x, 2))
+report(*f(x), *f(x), *largest(x.astype(np.int8)))
+"""
+
+
+def test_sorts_are_serialized_before_they_run(tmp_path):
+    first = process(tmp_path, SORTS)
+    second = process(tmp_path, SORTS)
+    sorts = 2 * [[-5, -3, -2, -1], [1, 2, 3, 5], [1, 2, 0, 3]]
+    assert first.values == second.values == [*sorts, [5, 3], [3, 0]]
+    assert second.fetched == first.looked_for > 0 and second.looked_for == 0
 
 
 # Native functions

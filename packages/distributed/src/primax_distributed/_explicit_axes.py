@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, Final, NamedTuple
 
-from primax_core import jit
-from primax_core.extend import typeof
+from primax_core import device_put, jit
+from primax_core.extend import Tracer, typeof
 from primax_core.extend.placements import is_placed
 from primax_core.extend.runtime import bounded_cache
 from primax_core.extend.traces import current_trace
@@ -15,7 +16,13 @@ from primax_core.tree_util import tree_flatten, tree_map, tree_unflatten
 from primax_core.typing import PyTree
 
 from ._abstract_mesh import AbstractMesh
-from ._current import get_abstract_mesh, mesh_of_specs, use_abstract_mesh
+from ._current import (
+    concrete_mesh,
+    get_abstract_mesh,
+    mesh_of_specs,
+    set_mesh,
+    use_abstract_mesh,
+)
 from ._mesh import Mesh
 from ._mesh_axes import AxisType
 from ._named import NamedSharding, Placement
@@ -89,7 +96,9 @@ def auto_axes(
 ) -> Callable[..., Any]:
     """A function in which the compiler divides values along some axes of the mesh.
 
-    In ``f`` the axes have the type ``Auto``: the types of values do not contain them.
+    In ``f`` the axes have the type ``Auto``: the types of values do not contain them. Outside of
+    compiled functions ``f`` is evaluated on arrays, which have values and an attribute
+    ``sharding``.
 
     Args:
       f: the function. Without it, the result is a decorator.
@@ -123,7 +132,7 @@ def explicit_axes(
     """A function in which the types of values contain some axes of the mesh.
 
     In ``f`` the axes have the type ``Explicit``. The types of its results outside do not contain
-    them.
+    them. Outside of compiled functions ``f`` is evaluated on arrays.
 
     Args:
       f: the function. Without it, the result is a decorator.
@@ -135,7 +144,7 @@ def explicit_axes(
       TypeError: on call, without ``in_sharding``.
       ValueError: on call, if there is no mesh, or it does not have the axes.
 
-    >>> from primax_core import jit
+    >>> from primax_core import device_put, jit
     >>> import numpy as np
     >>> from primax_distributed import make_mesh, set_mesh
     >>> kind = explicit_axes(lambda x: print(typeof(x)), in_sharding=PartitionSpec("x"))
@@ -156,6 +165,7 @@ class _Change(NamedTuple):
     old: AxisType
     new: AxisType
     run: Callable[..., Any]  # (f, outer mesh, inner mesh, shardings, args, kwargs) -> results
+    run_eagerly: Callable[..., Any]  # the same; the outer mesh has devices
 
 
 def _run_with_auto_axes(
@@ -178,12 +188,62 @@ def _run_with_explicit_axes(
     return tree_map(lambda x: _cast(x, outer), out)
 
 
+def _auto_axes_eagerly(
+    f: Callable[..., Any], mesh: Mesh, inner: AbstractMesh, shardings: Any, args: Any, kwargs: Any
+) -> Any:
+    with _mesh_with_types(mesh, inner) as inside:
+        args, kwargs = tree_map(lambda x: _retyped(x, inside), (args, kwargs))
+        out = f(*args, **kwargs)
+    with set_mesh(mesh):
+        return _all_resharded(out, shardings, "auto_axes", mesh.abstract_mesh)
+
+
+def _explicit_axes_eagerly(
+    f: Callable[..., Any], mesh: Mesh, inner: AbstractMesh, shardings: Any, args: Any, kwargs: Any
+) -> Any:
+    with _mesh_with_types(mesh, inner) as inside:
+        args = tree_map(lambda x: _retyped(x, inside), args)
+        out = f(*_all_resharded(args, shardings, "explicit_axes", inner), **kwargs)
+    with set_mesh(mesh):
+        return tree_map(lambda x: _retyped(x, mesh), out)
+
+
+@contextmanager
+def _mesh_with_types(mesh: Mesh, types: AbstractMesh) -> Iterator[Mesh]:
+    inside = Mesh(mesh.devices, mesh.axis_names, types.axis_types)
+    with set_mesh(inside):
+        yield inside
+
+
+def _concrete_mesh(outer: AbstractMesh, args: Any, kwargs: Any) -> Mesh | None:
+    """The mesh in effect with its devices, or that of the arrays; ``None`` without devices."""
+    leaves = tree_flatten((args, kwargs))[0]
+    if any(isinstance(x, Tracer) for x in leaves):
+        return None
+    mesh = concrete_mesh()
+    if not mesh.empty and mesh.abstract_mesh is outer:
+        return mesh
+    meshes = {getattr(getattr(x, "sharding", None), "mesh", None) for x in leaves} - {None}
+    own = meshes.pop() if len(meshes) == 1 and get_abstract_mesh().empty else None
+    return own if isinstance(own, Mesh) else None
+
+
+def _retyped(x: Any, mesh: Mesh) -> Any:
+    """An array with the axis types of a mesh of the same devices; it is not moved."""
+    sharding = getattr(x, "sharding", None)
+    if not isinstance(sharding, NamedSharding) or sharding.mesh.axis_names != mesh.axis_names:
+        return x
+    return device_put(x, sharding.update(mesh=mesh))
+
+
 _TO_AUTO: Final = _Change(
-    "auto_axes", "out_sharding", AxisType.Explicit, AxisType.Auto, _run_with_auto_axes
-)
+    "auto_axes", "out_sharding", AxisType.Explicit, AxisType.Auto, _run_with_auto_axes,
+    _auto_axes_eagerly,
+)  # fmt: skip
 _TO_EXPLICIT: Final = _Change(
-    "explicit_axes", "in_sharding", AxisType.Auto, AxisType.Explicit, _run_with_explicit_axes
-)
+    "explicit_axes", "in_sharding", AxisType.Auto, AxisType.Explicit, _run_with_explicit_axes,
+    _explicit_axes_eagerly,
+)  # fmt: skip
 
 
 def _with_changed_axes(
@@ -200,6 +260,9 @@ def _with_changed_axes(
         run = partial(change.run, f, outer, inner, shardings)
         if current_trace() is not None:
             return run(args, kwargs)
+        mesh = _concrete_mesh(outer, args, kwargs)
+        if mesh is not None:
+            return change.run_eagerly(f, mesh, inner, shardings, args, kwargs)
         return _compiled_once(run, (change.name, f, outer, inner, _key(shardings)))(args, kwargs)
 
     return wrapped

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from primax_core.extend import Primitive
+from primax_core.extend import AbstractRef, Primitive
 from primax_core.extend.placements import (
     Casts,
     PlacementInference,
@@ -24,6 +24,7 @@ from ._mesh_options import current_abstract_mesh, forbidden_axes
 from ._named import Placement
 from ._no_collectives import check_types
 from ._placement_errors import ShardingTypeError
+from ._reference_types import placed_by_contents
 from ._reshard import check_partial
 
 
@@ -43,6 +44,8 @@ class AxisInference(PlacementInference):
         mesh = common_mesh(prim, placements)
         axes, casts = joined(prim, in_avals, mesh)
         results = abstract(*in_avals)
+        if any(isinstance(a, AbstractRef) for a in (*in_avals, *results)):
+            return placed_by_contents(prim, abstract, in_avals, params), casts
         if any(any(p.spec) for p in placements):
             specs = explicit_specs(prim, in_avals, results, params, mesh)
         else:

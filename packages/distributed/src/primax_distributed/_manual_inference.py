@@ -14,7 +14,7 @@ from ._axis_casts import ordered, preduced_p, pvary_p, reduced_vary_cast_p
 from ._named import NamedSharding
 from ._placement_errors import ShardingTypeError
 from ._reshard import reshard_to
-from ._spec import PartitionSpec
+from ._spec import PartitionSpec, UnreducedKind
 
 Names = frozenset[Hashable]
 _NONE: Final[Names] = frozenset()
@@ -135,7 +135,21 @@ def joined(
     if reduced:
         axes["reduced"] = reduced
     casts = [_cast_operand(prim, a, varying, reduced, mesh) for a in in_avals]
+    if unreduced and _is_padded_sum(prim, in_avals, unreduced, mesh):
+        casts[1] = _cast(
+            (), (), (), sharding=NamedSharding(mesh, PartitionSpec(unreduced=unreduced))
+        )
     return axes, casts if any(casts) else None
+
+
+def _is_padded_sum(prim: Primitive, in_avals: Sequence[Any], unreduced: Names, mesh: Any) -> bool:
+    """True if an array that is unreduced along explicit axes is padded with a whole number.
+
+    The number is cast: the first position has it, the others have zeros.
+    """
+    if prim.name != "pad" or is_placed(in_avals[1]) or not unreduced <= {*mesh.explicit_axes}:
+        return False
+    return in_avals[0].placement.unreduced_kind is UnreducedKind.sum
 
 
 def _common_kind(prim: Primitive, in_avals: Sequence[Any]) -> Any:
@@ -160,6 +174,8 @@ def _check_unreduced(
         )
     with_parts = [a for a in in_avals if unreduced_of(a)]
     others = [a for a in in_avals if not unreduced_of(a)]
+    if _is_padded_sum(prim, in_avals, unreduced, mesh):
+        return
     if prim.name in _SUMS and (others or any(unreduced_of(a) != unreduced for a in with_parts)):
         raise ShardingTypeError(
             f"{prim.name}: all operands must be unreduced along the mesh axes {names}, because one "

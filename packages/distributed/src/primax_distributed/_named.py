@@ -24,7 +24,7 @@ from ._no_collectives import check_types
 from ._placement_text import placement_text
 from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
 from ._shardy_text import sharding_text
-from ._spec import UNCONSTRAINED, PartitionSpec, UnreducedKind, checked_kind, entry_of, trimmed
+from ._spec import UNCONSTRAINED, PartitionSpec, UnreducedKind, checked_kind, entry_of
 
 if TYPE_CHECKING:
     from primax_core.extend.runtime import Tiling
@@ -311,7 +311,11 @@ class NamedSharding(Sharding):
     def _batched(self, axis: int, name: Any = None) -> NamedSharding:
         entries = list(self.spec)
         entries += [None] * (axis - len(entries))
-        spec = self.spec.update(partitions=[*entries[:axis], name, *entries[axis:]])
+        names = name if isinstance(name, tuple) else (name,)
+        spec = self.spec.update(
+            partitions=[*entries[:axis], name, *entries[axis:]],
+            reduced=self.spec.reduced.difference(names),  # the examples are on different devices
+        )
         return NamedSharding(self.mesh, spec, memory_kind=self._memory_kind)
 
     def _placement(self, ndim: int) -> Any:
@@ -328,14 +332,16 @@ class NamedSharding(Sharding):
             unreduced_kind=spec.unreduced_kind,
         )
 
-    def _of_placement(self, placement: Any) -> NamedSharding | None:
+    def _of_placement(self, placement: Any, ndim: int) -> NamedSharding | None:
         if placement is unplaced:  # equal on all devices along explicit axes
-            return self._replicated() if self.mesh.are_all_axes_explicit else None
+            if not self.mesh.are_all_axes_explicit:
+                return None
+            return NamedSharding(self.mesh, PartitionSpec(*(None,) * ndim), self._memory_kind)
         entries = [entry_of(names) for names in placement.spec]
         if AxisType.Auto in self.mesh.axis_types:
             entries = [UNCONSTRAINED if entry is None else entry for entry in entries]
         spec = PartitionSpec(
-            *trimmed(entries),
+            *entries,
             unreduced=placement.explicit(placement.unreduced),
             reduced=placement.explicit(placement.reduced),
             unreduced_kind=placement.kind_in_spec,

@@ -13,6 +13,7 @@ from ._checkify.api import (
     div_checks as div_checks,
     float_checks as float_checks,
     index_checks as index_checks,
+    inf_checks as inf_checks,
     init_error as init_error,
     nan_checks as nan_checks,
     user_checks as user_checks,
@@ -20,6 +21,7 @@ from ._checkify.api import (
 from ._checkify.errors import (
     DivisionByZeroError as DivisionByZeroError,
     FailedCheckError as FailedCheckError,
+    InfError as InfError,
     NaNError as NaNError,
     OOBError as OOBError,
 )

@@ -117,3 +117,20 @@ def test_arguments_of_two_scopes_are_refused() -> None:
     specs = [pc.ShapeDtypeStruct((d,), np.float32) for d in (a, b)]
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes: dimension 'b'"):
         export.export(pc.jit(lambda x, y: (x, y)))(*specs)
+
+
+def test_largest_elements_of_a_symbolic_number() -> None:
+    scope = export.SymbolicScope(["k <= 6"])
+    (k,) = export.symbolic_shape("k", scope=scope)
+
+    def top(count, x):  # the shape of `count` is the number of elements to return
+        return lax.top_k(x, count.shape[0])
+
+    args = pc.ShapeDtypeStruct((k,), np.int8), pc.ShapeDtypeStruct((6,), np.float32)
+    exported = export.export(pc.jit(top))(*args)
+    assert [str(a) for a in exported.out_avals] == ["float32[k]", "int32[k]"]
+    x = np.array([3, 1, 4, 1, 5, 9], np.float32)
+    for n in (1, 3, 6):
+        values, places = exported.call(np.zeros(n, np.int8), x)
+        assert np.asarray(values).tolist() == sorted(x.tolist(), reverse=True)[:n]
+        np.testing.assert_array_equal(x[np.asarray(places)], values)

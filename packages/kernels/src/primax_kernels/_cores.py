@@ -81,6 +81,21 @@ class TensorCoreMesh:
         return f"TensorCoreMesh(axis_name={self.axis_name!r}, num_cores={self.num_cores})"
 
 
+def create_tensorcore_mesh(
+    axis_name: str, devices: Any = None, num_cores: int | None = None
+) -> TensorCoreMesh:
+    """The tensor cores of one device: an earlier name of `TensorCoreMesh`.
+
+    Args:
+      axis_name, num_cores: as of `TensorCoreMesh`.
+      devices: is ignored; every device that runs the kernel uses its own cores.
+
+    >>> create_tensorcore_mesh("core", num_cores=2)
+    TensorCoreMesh(axis_name='core', num_cores=2)
+    """
+    return TensorCoreMesh(axis_name=axis_name, num_cores=num_cores)
+
+
 # The axis of cores
 
 

@@ -13,6 +13,7 @@ from primax_core.extend import AbstractRef, Jaxpr, MissingRule, UnsupportedRule,
 
 from ._block_mapping import BlockMapping
 from ._emission.usage import accesses_of
+from ._error_texts import reason_of
 from ._kernel import Kernel
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ def _derived(kernel: Kernel, active: tuple[bool, ...]) -> JvpKernel | str:
     try:
         both, _ = jvp_jaxpr(kernel.jaxpr, mask)
     except (MissingRule, UnsupportedRule, NotImplementedError) as error:
-        return str(error)
+        return reason_of(error)
     changes: dict[str, Any] = {
         "name": f"{kernel.name}_jvp",
         "inputs": (*kernel.inputs, *map(_tangent, _marked(kernel.inputs, inputs))),

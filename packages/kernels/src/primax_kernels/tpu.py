@@ -34,6 +34,7 @@ from ._copies import (
 from ._cores import (
     TensorCoreMesh as TensorCoreMesh,
     core_barrier as core_barrier,
+    create_tensorcore_mesh as create_tensorcore_mesh,
     run_on_first_core as run_on_first_core,
 )
 from ._interpret_mode import (

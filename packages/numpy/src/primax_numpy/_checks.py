@@ -6,7 +6,9 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from primax_core.extend import dtypes, is_operand, typeof
+from primax_core import Ref
+from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import Tracer, dtypes, is_operand, typeof
 
 
 def check_arrays(name: str, *args: Any) -> None:
@@ -16,6 +18,11 @@ def check_arrays(name: str, *args: Any) -> None:
       TypeError: with the name of the function, the type and the position.
     """
     for i, x in enumerate(args):
+        if isinstance(x, Ref):
+            raise TypeError(
+                f"{name} takes arrays or numbers, got a Ref of type {typeof(x)} at position {i}. "
+                "Pass the value that it holds now: index the reference with [...]."
+            )
         if not is_operand(x):
             if hasattr(x, "aval"):
                 typeof(x)  # raises for tracers of other libraries, with their name
@@ -38,6 +45,35 @@ def check_out(name: str, out: Any) -> None:
     """Reject an ``out`` argument: arrays are immutable."""
     if out is not None:
         raise NotImplementedError(f"The 'out' argument of primax.numpy.{name} is not supported.")
+
+
+def not_integers(message: str, *values: Any) -> TypeError:
+    """The error for sizes or positions that are not integers; a traced one is named.
+
+    Args:
+      message: what was expected, without a full stop.
+      values: the numbers.
+    """
+    for value in values:
+        if isinstance(value, Tracer):
+            return ConcretizationTypeError(
+                value,
+                f"{message}. Take the number from the shape of an array, or mark the argument it "
+                "comes from as static (static_argnums) in jit.",
+            )
+    return TypeError(message + ".")
+
+
+def untraced(size: Any) -> Any:
+    """A size of a shape, refused if it is traced.
+
+    Raises:
+      ConcretizationTypeError: with the argument that the size comes from.
+    """
+    if isinstance(size, Tracer):
+        message = f"Shapes must be 1D sequences of concrete values of integer type, got {size}"
+        raise not_integers(message, size)
+    return size
 
 
 def one_axis(axis: Any, ndim: int) -> int:

@@ -13,7 +13,7 @@ from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
 from primax_core.typing import ArrayLike, DTypeLike, PlacementLike, ShapeLike, ShardingLike
 
-from ._checks import check_arrays, converted, dtype_argument
+from ._checks import check_arrays, converted, dtype_argument, not_integers
 from ._creation import asarray, placed
 from ._functions import compiled
 
@@ -423,7 +423,8 @@ def _matrix_shape(name: str, rows: Any, columns: Any) -> tuple[int, int]:
     try:
         shape = (index(sizes[0]), index(sizes[1]))
     except (TypeError, AttributeError):
-        raise TypeError(f"{name}: sizes must be concrete integers, got {sizes}") from None
+        message = f"{name}: sizes must be concrete integers, got {sizes}"
+        raise not_integers(message, *sizes) from None
     if shape[0] < 0 or shape[1] < 0:
         raise ValueError(f"{name}: negative dimensions are not allowed, got {shape}")
     return shape

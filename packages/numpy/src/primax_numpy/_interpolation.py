@@ -127,17 +127,19 @@ def _inexact_type(*xs: Any) -> Any:
     return inexact(dtypes.result_type(*xs), False)[0]
 
 
-@compiled("axis", "period")
-def _unwrap(p, discont=None, *, axis, period):
+@compiled("axis")
+def _unwrap(p, period, discont=None, *, axis):
     dtype = typeof(p).dtype
     whole = dtypes.issubdtype(dtype, np.integer)
-    half: Any = period // 2 if whole else period / 2
     n = typeof(p).shape[axis]
     step: Any = lax.slice_in_dim(p, 1, n, axis=axis) - lax.slice_in_dim(p, 0, n - 1, axis=axis)
-    wrapped: Any = (step + half) % period - half
-    if not whole or period % 2 == 0:  # a jump by half a period keeps its direction
-        flips = lax.bitwise_and(wrapped == -half, step > 0)
-        wrapped = lax.select(flips, lax.full_like(wrapped, half), wrapped)
+    size: Any = lax.full_like(step, period)
+    half: Any = size // 2 if whole else size / 2
+    wrapped: Any = (step + half) % size - half
+    flips = lax.bitwise_and(wrapped == -half, step > 0)  # a jump by half keeps its direction
+    if whole:
+        flips = lax.bitwise_and(flips, size % 2 == 0)
+    wrapped = lax.select(flips, half, wrapped)
     change: Any = wrapped - step
     limit = half if discont is None else discont
     change = lax.select(lax.abs(step) < limit, lax.full_like(change, 0), change)
@@ -149,7 +151,7 @@ def _unwrap(p, discont=None, *, axis, period):
 
 @one_call("axis")
 def unwrap(
-    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: float = 2 * math.pi
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:
     """Angles shifted by multiples of the period, so that jumps are at most half of it.
 
@@ -157,12 +159,17 @@ def unwrap(
       p: the angles; integers stay integers if the period is an integer.
       discont: the smallest jump that is corrected; by default (and at least) half a period.
       axis: the axis, by default the last.
-      period: the period, 2π by default.
+      period: the period, a number or a scalar array; 2π by default.
 
     Returns:
-      An array of the shape of ``p``.
+      An array of the shape of ``p``; its dtype is the one promoted with that of an array
+      ``period``.
 
-    The derivative is 1.
+    Raises:
+      ValueError: if ``p`` is a scalar or ``period`` is not.
+
+    The derivative with respect to ``p`` is 1, and that with respect to the period is the number of
+    periods that are added, except at jumps by exactly half a period.
 
     >>> unwrap(np.array([0, 2, 5, 1]), period=6).tolist()
     [0, 2, 5, 7]
@@ -173,11 +180,15 @@ def unwrap(
     if not value.ndim:
         raise ValueError("unwrap: p must have at least one axis, got a scalar")
     place = one_axis(axis, value.ndim)
-    whole = dtypes.issubdtype(value.dtype, np.integer) and isinstance(period, int)
+    if typeof(period).ndim:
+        raise ValueError(f"unwrap: period must be a scalar, got shape {typeof(period).shape}")
+    if not isinstance(period, (int, float)):
+        value = asarray(value, dtypes.result_type(value, period))
+    whole = dtypes.issubdtype(value.dtype, np.integer) and typeof(period).dtype.kind in "iub"
     if not whole and not dtypes.issubdtype(value.dtype, np.floating):
         value = asarray(value, dtypes.default_float())
     value = asarray(value, value.dtype)
     if not value.shape[place]:
         return value
     options = () if discont is None else (discont,)
-    return _unwrap(value, *options, axis=place, period=period)
+    return _unwrap(value, asarray(period, value.dtype), *options, axis=place)

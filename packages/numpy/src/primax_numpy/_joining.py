@@ -16,7 +16,7 @@ from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
 from primax_core.typing import ArrayLike, DTypeLike, ShapeLike, ShardingLike
 
-from ._checks import check_arrays, check_out, dtype_argument, one_axis
+from ._checks import check_arrays, check_out, dtype_argument, not_integers, one_axis
 from ._creation import asarray
 from ._functions import compiled
 from ._shapes import atleast_1d, atleast_2d, atleast_3d, ravel
@@ -118,7 +118,7 @@ def _joined(path: FastPath, arrays: Any, axis: int, dtype: Any) -> Array:
         if out is not None:
             return out
     name = path.function.__name__
-    parts = _parts(name, arrays)
+    parts, axis = _parts(name, arrays), operator.index(axis)
     return path.call(axis, parts, axis=axis, dtype=dtype_argument(dtype, name))
 
 
@@ -394,7 +394,8 @@ def tile(A: ArrayLike, reps: ShapeLike) -> Array:
     try:
         counts = tuple([operator.index(r) for r in times])
     except TypeError:
-        raise TypeError(f"tile: reps must be concrete integers, got {reps!r}") from None
+        message = f"tile: reps must be concrete integers, got {reps!r}"
+        raise not_integers(message, *times) from None
     if min(counts, default=0) < 0:
         raise ValueError(f"tile: reps must not be negative, got {counts}")
     return _tile(A, reps=counts)

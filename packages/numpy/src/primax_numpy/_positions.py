@@ -16,7 +16,14 @@ from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
-from ._checks import check_arrays, check_out, converted, dtype_argument, one_axis
+from ._checks import (
+    check_arrays,
+    check_out,
+    converted,
+    dtype_argument,
+    not_integers,
+    one_axis,
+)
 from ._creation import asarray
 from ._functions import compiled
 from ._reading import fill_number
@@ -69,14 +76,20 @@ def _positions(name: str, a: Any, size: int | None, fill_value: Any) -> tuple[Ar
             )
         indices = np.asarray(a).nonzero()
         return tuple([as_operand(p.astype(dtypes.default_int())) for p in indices])
-    return tuple(_nonzero(a, size=_count(name, size), fills=fills))
+    arrays = [f for f in fills if _is_array(f)]
+    numbers = tuple([None if _is_array(f) else f for f in fills])
+    return tuple(_nonzero(a, *arrays, size=_count(name, size), fills=numbers))
 
 
 def _count(name: str, size: Any) -> int:
     try:
         return operator.index(size)
     except TypeError as e:
-        raise TypeError(f"{name}: size must be a concrete integer, got {size!r}") from e
+        raise not_integers(f"{name}: size must be a concrete integer, got {size!r}", size) from e
+
+
+def _is_array(fill: Any) -> bool:
+    return isinstance(fill, (Array, np.ndarray, np.generic))
 
 
 def _fills(name: str, fill_value: Any, ndim: int) -> tuple[Any, ...]:
@@ -95,16 +108,19 @@ def _fills(name: str, fill_value: Any, ndim: int) -> tuple[Any, ...]:
         raise ValueError(
             f"{name}: fill_value must be a scalar or tuple of scalars; got {fill_value}"
         )
-    return tuple([fill_number(v) for v in fills])
+    return tuple([v if _is_array(v) else fill_number(v) for v in fills])
 
 
 @compiled("size", "fills")
-def _nonzero(a, *, size, fills):
+def _nonzero(a, *arrays, size, fills):
+    """Positions, padded with numbers and, in place of ``None``, with the arrays in their order."""
     shape, index = typeof(a).shape, dtypes.default_int()
     n = typeof(a).size
+    rest = iter(arrays)
+    fills = [next(rest) if f is None else f for f in fills]
     flags = lax.reshape(truth(a), (n,))
     if not n or not size:
-        return tuple([lax.full((size,), f, _type_of(f)) for f in fills])
+        return tuple([lax.full((size,), f, _filled_dtype(f)) for f in fills])
     number = lax.cumsum(lax.convert_element_type(flags, index))
     # Each nonzero index is scattered to its rank; the others are out of bounds and dropped.
     place = lax.select(flags, number - index.type(1), lax.full_like(number, size))
@@ -117,14 +133,19 @@ def _nonzero(a, *, size, fills):
             lax.div(flat_index, lax.full_like(flat_index, stride)),
             lax.full_like(flat_index, shape[axis]),
         )
-        dtype, _ = dtypes.lattice_result(((index, False), (_type_of(fill), True)))
+        dtype = _filled_dtype(fill)
         filling = lax.full((size,), fill, dtype)
         out.append(lax.select(missing, filling, lax.convert_element_type(place, dtype)))
     return tuple(out)
 
 
-def _type_of(fill: Any) -> Any:
-    return typeof(fill).dtype if isinstance(fill, (float, complex)) else dtypes.default_int()
+def _filled_dtype(fill: Any) -> Any:
+    """The dtype of positions and padding: integers of Python take that of the positions."""
+    index = dtypes.default_int()
+    if isinstance(fill, int):
+        return index
+    aval = typeof(fill)
+    return dtypes.lattice_result(((index, False), (aval.dtype, aval.weak_type)))[0]
 
 
 def argwhere(

@@ -11,13 +11,21 @@ import numpy as np
 
 from primax_core import lax
 from primax_core.errors import InconclusiveDimensionOperation
-from primax_core.extend import Array, FastPath, Tracer, one_call
+from primax_core.extend import Array, FastPath, one_call
 from primax_core.extend.dimensions import broadcast_shapes, index, is_static, is_symbolic_dim
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
 from primax_core.typing import ArrayLike, ShapeLike, ShardingLike
 
-from ._checks import axes_of, check_arrays, converted, converts_itself, one_axis, several_axes
+from ._checks import (
+    axes_of,
+    check_arrays,
+    converted,
+    converts_itself,
+    one_axis,
+    several_axes,
+    untraced,
+)
 from ._creation import asarray
 from ._functions import compiled
 
@@ -160,9 +168,9 @@ def _by_columns(x, *, shape):
 def resolved_shape(shape: Any, aval: Any) -> tuple[int, ...]:
     """A shape argument with -1 replaced by the inferred size."""
     requested = (
-        shape if isinstance(shape, (tuple, list)) else np.atleast_1d(_untraced(shape)).tolist()
+        shape if isinstance(shape, (tuple, list)) else np.atleast_1d(untraced(shape)).tolist()
     )
-    sizes = [index(_untraced(d)) for d in requested]
+    sizes = [index(untraced(d)) for d in requested]
     unknown = [i for i, d in enumerate(sizes) if d == -1]
     if len(unknown) > 1:
         raise ValueError(f"reshape: can only specify one unknown dimension, got {tuple(sizes)}")
@@ -200,16 +208,6 @@ def _divided(aval: Any, known: Any, sizes: list[Any]) -> Any:
             f"{tuple(sizes)}: its size is not divisible by {known}"
         )
     return aval.size // known
-
-
-def _untraced(d: Any) -> Any:
-    if isinstance(d, Tracer):
-        raise TypeError(
-            f"Shapes must be 1D sequences of concrete values of integer type, got {d}. A traced "
-            "value cannot be part of a shape: take it from the shape of an array, or mark the "
-            "argument it comes from as static (static_argnums) in jit"
-        )
-    return d
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike | None = None) -> Array:
@@ -566,7 +564,7 @@ def broadcast_to(
         return with_out_sharding(broadcast_to, out_sharding, array, shape)
     check_arrays("broadcast_to", array)
     x = asarray(array)
-    target = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    target = tuple([untraced(d) for d in ((shape,) if hasattr(shape, "__index__") else shape)])
     try:
         fits = broadcast_shapes(x.shape, target) == target
     except ValueError:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from primax_core import lax
-from primax_core.extend import Array, as_operand, dtypes, one_call
+from primax_core.extend import Array, Tracer, as_operand, dtypes, one_call
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike, DTypeLike
 
-from ._checks import check_arrays, check_out, converted, dtype_argument, one_axis
+from ._checks import check_arrays, check_out, converted, dtype_argument, not_integers, one_axis
 from ._filled import ones
 from ._functions import compiled
 from ._positions import nonzero
@@ -137,9 +137,8 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int]:
         rows, diagonal = operator.index(n), operator.index(k)
         return rows, diagonal, rows if m is None else operator.index(m)
     except TypeError as e:
-        raise TypeError(
-            f"{name}: sizes must be concrete integers, got n={n!r}, k={k!r}, m={m!r}"
-        ) from e
+        message = f"{name}: sizes must be concrete integers, got n={n!r}, k={k!r}, m={m!r}"
+        raise not_integers(message, n, k, m) from e
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -328,7 +327,7 @@ def diagonal_of(a: Any, offset: int, axes: tuple[int, int]) -> Any:
 @one_call("offset", "axis1", "axis2")
 def trace(
     a: ArrayLike,
-    offset: int = 0,
+    offset: int | Array = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: DTypeLike | None = None,
@@ -338,7 +337,7 @@ def trace(
 
     Args:
       a: an array with at least two axes.
-      offset: the offset of the diagonal; positive offsets are above the main one.
+      offset: the offset of the diagonal; positive offsets are above the main one. It may be traced.
       axis1, axis2: the axes of the rows and of the columns, by default the first two.
       dtype: the dtype of the accumulator; the default integer for integers.
       out: unsupported.
@@ -356,12 +355,23 @@ def trace(
     check_out("trace", out)
     axes = _two_axes("trace", a, axis1, axis2)
     sum_dtype = dtype_argument(dtype, "trace")
+    if isinstance(offset, Tracer) and not offset.ndim and offset.dtype.kind in "iu":
+        return _traced_offset(a, offset, axes=axes, dtype=sum_dtype)
     return _trace(a, offset=operator.index(offset), axes=axes, dtype=sum_dtype)
 
 
 @compiled("offset", "axes", "dtype")
 def _trace(a, *, offset, axes, dtype):
     return sum_of(diagonal_of(a, offset, axes), -1, dtype)
+
+
+@compiled("axes", "dtype", name="trace")
+def _traced_offset(a, offset, *, axes, dtype):
+    shape = typeof(a).shape
+    row, column = (lax.broadcasted_iota(np.int32, shape, axis) for axis in axes)
+    offsets = lax.full_like(row, lax.convert_element_type(offset, np.int32))
+    on_diagonal = lax.eq(lax.sub(column, row), offsets)
+    return sum_of(lax.select(on_diagonal, a, lax.full_like(a, 0)), axes, dtype)
 
 
 @one_call("k")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax_core import Inline, vjp
-from primax_core.extend import Jaxpr, ShapedArray, typeof
+from primax_core.extend import Jaxpr, ShapedArray, Tracer, typeof
 from primax_core.extend.facade import SourceInfo, add_attributes, describe_unplaced
 from primax_core.extend.runtime import Sharding
 
@@ -53,6 +53,25 @@ add_attributes(
 )
 add_attributes(Jaxpr, jaxpr=property(_jaxpr), literals=property(_literals), map_jaxpr=_map_jaxpr)
 add_attributes(type(vjp(lambda: ())[1]), structured_residuals=())
+
+
+class _OfBatch:
+    """An attribute that the core's tracers of ``vmap`` have; other classes may define their own."""
+
+    def __init__(self, name: str, attribute: str) -> None:
+        self.name = name
+        self.attribute = attribute
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        from primax_core.extend.traces import BatchTrace
+
+        trace = getattr(instance, "_trace", None)
+        if isinstance(trace, BatchTrace) and hasattr(owner, self.attribute):
+            return getattr(instance, self.attribute)
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+
+
+add_attributes(Tracer, val=_OfBatch("val", "value"), batch_dim=_OfBatch("batch_dim", "dim"))
 
 
 class _NoMesh:

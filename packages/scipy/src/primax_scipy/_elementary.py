@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ def is_double(x: Any) -> bool:
 
 
 def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
-    """A Chebyshev series on [-1, 1], by Clenshaw's recurrence.
+    """A Chebyshev series on [-1, 1].
 
     Args:
       t: floats.
@@ -32,11 +32,27 @@ def chebyshev(t: Any, series: tuple[int, Sequence[float]]) -> Any:
     return rest + first
 
 
+@cache
+def _in_powers(coefficients: tuple[float, ...]) -> list[float] | None:
+    """Coefficients of the powers, or ``None`` if their sizes show that digits would be lost."""
+    powers = np.polynomial.chebyshev.cheb2poly(coefficients)
+    out: list[float] = powers.tolist()
+    return out if np.abs(powers).sum() < 1.5 * np.abs(coefficients).sum() else None
+
+
 def chebyshev_parts(t: Any, series: tuple[int, Sequence[float]]) -> tuple[float, Any]:
-    """The first coefficient of a Chebyshev series, and the sum of its other terms."""
+    """The constant term of a Chebyshev series, and the sum of its other terms.
+
+    It is computed in powers of ``t`` if that is as accurate, otherwise by Clenshaw's recurrence.
+    """
     single, coefficients = series
     if not is_double(t):
         coefficients = coefficients[:single]
+    if powers := _in_powers(tuple(coefficients)):
+        value: Any = 0.0
+        for c in reversed(powers[1:]):
+            value = value * t + c
+        return powers[0], value * t
     double = t + t
     last: Any = 0.0
     before: Any = 0.0
@@ -54,6 +70,16 @@ def choose(condition: Any, yes: Any, no: Any) -> Any:
         lax.full_like(model, v) if isinstance(v, (int, float)) else v for v in (yes, no)
     )  # fmt: skip
     return lax.select(condition, yes, no)
+
+
+def any_of(condition: Any) -> Any:
+    """Return True if an element is, for conditions outside of loops.
+
+    On a CPU, XLA divides reductions other than extrema of floats into several loops. That is
+    faster, but each takes 10 ms of compilation.
+    """
+    numbers = lax.convert_element_type(condition, np.float32)
+    return lax.reduce_max(numbers, tuple(range(typeof(condition).ndim))) > 0
 
 
 def bounded(x: Any, low: float, high: float) -> Any:

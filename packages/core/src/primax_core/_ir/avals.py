@@ -144,9 +144,12 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, dtypes.float0)
 
-    def str_short(self) -> str:
-        """``f32[2,3]``."""
-        return dtypes.short_name(self.dtype) + self._sizes()
+    def str_short(self, short_dtypes: bool = True, mesh_axis_types: bool = False) -> str:
+        """``f32[2,3]`` or ``float32[2,3]``, with the axes of the mesh if the array is divided."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        p = self.placement
+        divided = mesh_axis_types and p is not unplaced
+        return name + self._sizes() + (f"({{Explicit: {p.mesh.explicit_axes}}})" if divided else "")
 
     def _sizes(self) -> str:
         p = self.placement

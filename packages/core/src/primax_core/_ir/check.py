@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._base.errors import ErrorWithPage
 from . import rules as rule_kinds
 from .avals import ShapedArray
 from .jaxpr import DropVar, Eqn, Jaxpr, Literal, Var, jaxprs_in
 from .placement import is_placed
 
 
-class JaxprCheckError(TypeError):
+class JaxprCheckError(ErrorWithPage, TypeError, page=True):
     """A jaxpr is not well formed."""
 
 
@@ -83,7 +84,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             try:
                 check_jaxpr(sub)
             except JaxprCheckError as e:
-                raise JaxprCheckError(f"in a sub-jaxpr of {where}: {e}") from None
+                raise JaxprCheckError(f"in a sub-jaxpr of {where}: {e.args[0]}") from None
         for v in eqn.outvars:
             if type(v) is not DropVar:
                 bind(v, where)
@@ -102,7 +103,7 @@ def _check_types(eqn: Eqn, where: str) -> None:
         try:
             check(*in_avals, **eqn.params)
         except JaxprCheckError as e:
-            raise JaxprCheckError(f"{where}: {e}") from None
+            raise JaxprCheckError(f"{where}: {e.args[0]}") from None
     if rule_kinds.place in eqn.primitive.rules or any(map(is_placed, in_avals)):
         from .placed_types import placed_results
 

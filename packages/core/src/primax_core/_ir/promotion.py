@@ -16,6 +16,7 @@ import numpy as np
 
 from .._base import caches
 from .._base.config import state
+from .._base.errors import ErrorWithPage
 from . import element_types as dtypes
 from .element_types import (
     bf16,
@@ -39,7 +40,7 @@ from .element_types import (
 )
 
 
-class TypePromotionError(ValueError):
+class TypePromotionError(ErrorWithPage, ValueError, page=True):
     """Dtypes have no common dtype for implicit promotion."""
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._base.errors import ErrorWithPage
 from .avals import AbstractToken, ShapedArray
 from .effects import Effect
 from .rules import RuleKind, location_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .primitive import Primitive
 
 
-class RuleResultError(TypeError):
+class RuleResultError(ErrorWithPage, TypeError, page=True):
     """A rule of a primitive returned something else than its kind and the primitive's type ask for.
 
     >>> from primax_core.extend import Primitive, abstract
@@ -58,7 +59,7 @@ def invalid_result(
     >>> try:
     ...     invalid_result(lax.sin_p, jvp, rule, "returned one value")
     ... except Exception as error:
-    ...     print(str(error).partition("(")[0] + "... " + str(error).partition(") ")[2])
+    ...     print(error.args[0].partition("(")[0] + "... " + error.args[0].partition(") ")[2])
     the jvp rule of sin ... returned one value; it must return `(out, tangent_out)`
     """
     _, _, expected = kind.signature.partition(" -> ")

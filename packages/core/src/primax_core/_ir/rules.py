@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from .._base.errors import ErrorWithPage
+
 if TYPE_CHECKING:
     from .avals import ShapedArray
     from .primitive import Primitive
@@ -179,7 +181,7 @@ class Unsupported:
         self.reason: str = reason
 
 
-class MissingRule(NotImplementedError):
+class MissingRule(ErrorWithPage, NotImplementedError, page=True):
     """A primitive has no rule for an interpreter."""
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .._ir.jaxpr import Eqn
 from .._ir.placement import is_placed
 from .context import (
     constant,
@@ -181,8 +180,8 @@ def matrix(rows: np.ndarray) -> ir.Attribute:
     return ir.DenseElementsAttr.get(np.ascontiguousarray(rows, np.int64), context=context)
 
 
-def with_constraints(eqn: Eqn, out: Any) -> Any:
-    """The results of an equation; those of partial types have a sharding constraint."""
+def with_constraints(variables: Sequence[Any], values: Sequence[ir.Value]) -> list[ir.Value]:
+    """Values of variables; those of partial types have a sharding constraint."""
 
     def constrained(v: Any, x: ir.Value) -> ir.Value:
         placement = v.aval.placement if is_placed(v.aval) else None
@@ -191,6 +190,4 @@ def with_constraints(eqn: Eqn, out: Any) -> Any:
         text = placement.sharding._sdy(ir.RankedTensorType(x.type).rank)
         return sdy().sharding_constraint(x, parse_sharding(text))
 
-    if eqn.primitive.multiple_results:
-        return [constrained(v, x) for v, x in zip(eqn.outvars, out, strict=True)]
-    return constrained(eqn.outvars[0], out)
+    return [constrained(v, x) for v, x in zip(variables, values, strict=True)]

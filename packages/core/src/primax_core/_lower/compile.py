@@ -256,19 +256,14 @@ def compile_module(
     custom_calls.ensure(lowered.needs)
     options = make_options(devs, compiler_options)
     started = time.perf_counter()
-    if lowered.callbacks:
-        with mlir.context:
-            with monitoring.timed(monitoring.COMPILE, f"jit({lowered.name})"), shown(lowered):
-                raw = devs[0].client.compile_and_load(
-                    lowered.located(), _jax.DeviceList(devs), options, lowered.callbacks
-                )
-            loaded = Loaded(raw, from_bytes=True, callbacks=lowered.callbacks)
+    if state.compilation_cache_include_metadata_in_key:
+        program = None
+        digest = digest_of(mlir.bytecode(lowered.located()))
     else:
-        if state.compilation_cache_include_metadata_in_key:
-            program = None
-            digest = digest_of(mlir.bytecode(lowered.located()))
-        else:
-            digest = lowered.digest()
+        digest = lowered.digest()
+    if lowered.callbacks:
+        loaded = _compile_or_fetch(lowered, digest, devs, options)
+    else:
 
         def make() -> Loaded:
             new = _load_carried(digest, devs, compiler_options, options) if carried else None
@@ -286,6 +281,9 @@ def compile_module(
 
 
 _flights: Final = SingleFlight()
+
+# Names of operations with comparators, which jaxlib cannot serialize once they ran.
+_SORTS: Final = (b"sort", b"top_k")
 
 carried: Final[dict[tuple, bytes]] = {}
 """Serialized executables of the generation of processes before this one; see ``carried.py``."""
@@ -316,36 +314,46 @@ def _load_carried(digest: bytes, devs: tuple, compiler_options: tuple, options) 
 
 @monitoring.timed_as(monitoring.COMPILE, lambda lowered, *_: f"jit({lowered.name})")
 def _compile_or_fetch(lowered: LoweredModule, digest: bytes, devs, options) -> Loaded:
-    location = disk.executable_location(digest, devs, options) if disk.is_on(devs) else None
-    raw = None if location is None else _fetch(location, devs, options)
+    calls, location = lowered.callbacks, None
+    # Whether executables with callbacks can be loaded was tried on CPUs only.
+    if disk.is_on(devs) and (not calls or devs[0].platform == "cpu"):
+        location = disk.executable_location(digest, devs, options)
+    raw = None if location is None else _fetch(location, devs, options, calls)
     if raw is not None:
-        return Loaded(raw, from_bytes=True)
+        return Loaded(raw, True, calls)
     started = time.perf_counter()
     # Not a DeviceList: iterating over one sets an attribute of its class in jaxlib 0.10.
     bytecode = mlir.bytecode(lowered.located())
     try:
         with shown(lowered):
-            loaded = Loaded(devs[0].client.compile_and_load(bytecode, devs, options))
+            load = devs[0].client.compile_and_load
+            if calls:
+                with mlir.context:
+                    raw = load(lowered.located(), _jax.DeviceList(devs), options, calls)
+            else:
+                raw = load(bytecode, devs, options)
+        loaded = Loaded(raw, bool(calls), calls)
     except Exception as error:
         locations.note_compilation(error, lowered)
         raise
     if location is not None:
         seconds = time.perf_counter() - started
         platform = platform_of(devs[0])
-        check = readable.check_of(lowered.module, devs, options)
-        disk.keep(location, loaded, lowered.name, platform, lowered.needs, seconds, check)
+        check = readable.check_of(lowered.module, devs, options, calls)
+        now = any(name in bytecode for name in _SORTS)
+        disk.keep(location, loaded, lowered.name, platform, lowered.needs, seconds, check, now)
         if monitoring.listening:
             monitoring.record_event(monitoring.CACHE_MISS)
     return loaded
 
 
-def _fetch(location, devs: tuple, options: Any) -> Any | None:
+def _fetch(location, devs: tuple, options: Any, calls: Sequence = ()) -> Any | None:
     """jaxlib's executable from the disk, or ``None``; records events for listeners."""
     if not monitoring.listening:
-        return disk.fetch(location, devs, options)
+        return disk.fetch(location, devs, options, calls)
     monitoring.record_event(monitoring.CACHE_REQUEST)
     started = time.perf_counter()
-    raw = disk.fetch(location, devs, options)
+    raw = disk.fetch(location, devs, options, calls)
     if raw is not None:
         monitoring.record_event(monitoring.CACHE_HIT)
         took = time.perf_counter() - started
@@ -359,7 +367,10 @@ def executable_bytes(
     """The serialized executable of a module."""
     client = devs[0].client
     if not loaded.from_bytes:
-        return client.serialize_executable(loaded.raw)
+        try:
+            return client.serialize_executable(loaded.raw)
+        except _jax.JaxRuntimeError:  # a comparator that ran; otherwise it is raised again below
+            pass
     options = make_options(devs, compiler_options)
     location = None
     if disk.is_on(devs):

@@ -28,6 +28,7 @@ _REGIONS: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
     "stablehlo.while": ("while", lambda i: ("cond", "body")[i]),
     "stablehlo.case": ("cond", lambda i: f"branch_{i}_fun"),
     "stablehlo.if": ("cond", lambda i: f"branch_{1 - i}_fun"),
+    "sdy.manual_computation": ("shard_map", lambda i: ""),
 }
 _FRONTEND: Final = "mhlo.frontend_attributes"
 _WITHOUT_ATTRIBUTES: Final = ("stablehlo.constant", "stablehlo.return", "func.return")

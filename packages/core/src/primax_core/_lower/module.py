@@ -358,7 +358,9 @@ def lower_body(ctx: LoweringContext, jaxpr: Jaxpr, args: Sequence[ir.Value]) -> 
         if any(is_placed(v.aval) and v.aval.placement.is_partial for v in eqn.outvars):
             from .axes import with_constraints
 
-            out = with_constraints(eqn, out)
+            several = eqn.primitive.multiple_results
+            out = with_constraints(eqn.outvars, out if several else [out])
+            out = out if several else out[0]
         if eqn.primitive.multiple_results:
             for v, value in zip(eqn.outvars, out, strict=True):
                 env[v] = value

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from jaxlib.mlir import ir
+
+from .._runtime.disk.executables import deserialized
 
 # From this depth on, the bytes of an executable are read once before they are stored.
 _CERTAIN: Final = 16
@@ -41,17 +43,21 @@ def control_depth(module: ir.Module) -> int:
     return of_function("main")
 
 
-def check_of(module: ir.Module, devs: tuple, options: Any) -> Callable[[bytes], bool] | None:
+def check_of(
+    module: ir.Module, devs: tuple, options: Any, callbacks: Sequence = ()
+) -> Callable[[bytes], bool] | None:
     """A function that returns True if jaxlib reads the bytes of a module's executable.
 
     ``None`` if that is certain.
     """
-    return partial(_can_read, devs, options) if control_depth(module) > _CERTAIN else None
+    if control_depth(module) <= _CERTAIN:
+        return None
+    return partial(_can_read, devs, options, callbacks)
 
 
-def _can_read(devs: tuple, options: Any, blob: bytes) -> bool:
+def _can_read(devs: tuple, options: Any, callbacks: Sequence, blob: bytes) -> bool:
     try:
-        devs[0].client.deserialize_executable(blob, devs, options)
+        deserialized(blob, devs, options, callbacks)
     except Exception:
         return False
     return True

@@ -60,7 +60,7 @@ class ExecutableShardings:
         results = list(outs) if outs else [None] * len(jaxpr.outvars)
         for i, v in enumerate(jaxpr.outvars):
             if results[i] is None:
-                results[i] = everywhere._of_placement(v.aval.placement)
+                results[i] = everywhere._of_placement(v.aval.placement, v.aval.ndim)
         return cls(everywhere, chosen, results, jaxpr)
 
     def of_argument(self, i: int) -> str | None:

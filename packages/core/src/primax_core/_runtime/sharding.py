@@ -123,7 +123,7 @@ class Sharding(ABC):
         """The placement in the aval of an array of ``ndim`` axes with this sharding."""
         return unplaced
 
-    def _of_placement(self, placement: Any) -> Sharding | None:
+    def _of_placement(self, placement: Any, ndim: int) -> Sharding | None:
         """The sharding over the same devices that a result's placement requires, or ``None``."""
         return None
 

@@ -38,7 +38,7 @@ from .elementwise import (
     to_shape,
     unary,
 )
-from .reducing import reduce_or
+from .reducing import reduce_max
 from .reshaping import reshape
 from .selection import clamp, select
 
@@ -146,7 +146,9 @@ def rarely(needed: Truth, fun: Callable[..., Real], *operands: Real) -> Real:
     If any element of ``needed`` is True, the result is ``fun(*operands)``, otherwise the first
     operand.
     """
-    some = reduce_or(needed.x, tuple(range(typeof(needed.x).ndim)))
+    # On a CPU, XLA divides reductions other than extrema of floats into several loops.
+    some = reduce_max(convert(needed.x, dtypes.f32), tuple(range(typeof(needed.x).ndim)))
+    some = comparison.gt(some, scalar_like(some, 0))
     arrays = [o.x for o in operands]
     return Real(cond(some, lambda *xs: fun(*map(Real, xs)).x, lambda *xs: xs[0], *arrays))
 
@@ -156,13 +158,8 @@ def _lifted(fun: Callable) -> Callable[[Real], Real]:
 
 
 # On a CPU, XLA calls a library function for each float64 logarithm; this one is vectorized.
-_log_p: Final = unary("log_in_float64", ("float",), lambda ctx, x: hlo.log(x))
-derivatives(_log_p, lambda g, out, x: arithmetic.div(g, x))
-_log_p.unsupported(samples, "the functions that are computed with it have samples")
-
-
-@_log_p.rule(lower.on("cpu"))
-def _lower_cpu(ctx, x):
+def _lower_log(last, ctx, x):
+    """A logarithm, with powers of a series to ``last``; below 21 for positive finite operands."""
     if ctx.in_avals[0].dtype != dtypes.f64:
         return hlo.log(x)
     shape = ctx.in_avals[0].shape
@@ -180,13 +177,19 @@ def _lower_cpu(ctx, x):
     m = hlo.subtract(bits, hlo.shift_left(k, const(52, np.int64)))
     m = hlo.bitcast_convert(kind["float64"], m)
     k = hlo.convert(kind["float64"], hlo.convert(kind["int32"], k))
-    s = hlo.divide(hlo.subtract(m, const(1)), hlo.add(m, const(1)))
+    # XLA would compute a quotient of two arrays with several uses in a loop of its own, but not a
+    # product with a reciprocal. The largest term, 2 s, is a separate quotient.
+    top, bottom = hlo.subtract(m, const(1)), hlo.add(m, const(1))
+    s = hlo.multiply(top, hlo.divide(const(1), bottom))
     z = hlo.multiply(s, s)
-    out = const(2 / 21)
-    for n in range(19, 1, -2):
+    out = const(2 / last)
+    for n in range(last - 2, 1, -2):
         out = hlo.add(hlo.multiply(out, z), const(2 / n))
-    out = hlo.add(hlo.multiply(s, hlo.multiply(z, out)), hlo.add(s, s))
+    twice = hlo.divide(hlo.add(top, top), bottom)
+    out = hlo.add(hlo.multiply(s, hlo.multiply(z, out)), twice)
     out = hlo.add(hlo.multiply(k, const(math.log(2))), out)
+    if last < 21:
+        return out
     small = compare("LT", x, const(np.finfo(np.float64).tiny), dtypes.f64)
     out = hlo.select(small, const(-math.inf), out)
     out = hlo.select(compare("EQ", x, const(math.inf), dtypes.f64), x, out)
@@ -195,7 +198,21 @@ def _lower_cpu(ctx, x):
     return hlo.select(compare("NE", x, x, dtypes.f64), x, out)
 
 
-log: Final = _lifted(_log_p.bind)
+def _logarithm(name: str, last: int) -> Callable[[Real], Real]:
+    prim = unary(name, ("float",), lambda ctx, x: hlo.log(x))
+    derivatives(prim, lambda g, out, x: arithmetic.div(g, x))
+    prim.unsupported(samples, "the functions that are computed with it have samples")
+
+    @prim.rule(lower.on("cpu"))
+    def _lower_cpu(ctx, x):
+        return _lower_log(last, ctx, x)
+
+    return _lifted(prim.bind)
+
+
+log: Final = _logarithm("log_in_float64", 21)
+log_for_power: Final = _logarithm("log_for_power", 13)
+"""Logarithm of positive finite numbers, with an error of 4e-13."""
 log1p: Final = _lifted(exponential.log1p)
 exp: Final = _lifted(exponential.exp)
 expm1: Final = _lifted(exponential.expm1)
@@ -217,14 +234,12 @@ def horner(x: Real, coefficients: Sequence[float]) -> Real:
     return out
 
 
+_in_powers: Final = cache(np.polynomial.chebyshev.cheb2poly)
+
+
 def chebyshev(t: Real, coefficients: Sequence[float]) -> Real:
-    """A Chebyshev series on [-1, 1], computed by Clenshaw's recurrence."""
-    twice = t + t
-    last: Any = 0.0
-    out: Any = coefficients[-1]
-    for c in reversed(coefficients[1:-1]):
-        out, last = twice * out - last + c, out
-    return t * out - last + coefficients[0]
+    """A Chebyshev series on [-1, 1] with quickly decreasing terms, computed in powers of ``t``."""
+    return horner(t, _in_powers(coefficients).tolist())
 
 
 # Primitives

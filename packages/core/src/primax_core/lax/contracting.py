@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
+from .._ir.placement import transposed
 from .._ir.primitive import Primitive, abstract, batch, jvp, lower, transpose
 from .._ir.printer import hide_defaults
 from .._ir.samples import Sample, bf16, c64, f32, samples
@@ -389,7 +390,7 @@ def _cotangent(ct, aval: ShapedArray, contracting, stack, other, other_c, other_
     # The trailing axes are the contracting axes of the other operand, in its axis order.
     by_axis = sorted(range(len(other_c)), key=lambda i: other_c[i])
     axes = (*stack, *free, *[contracting[i] for i in by_axis])
-    sharding = sharding_like(aval, typeof(other), typeof(ct))
+    sharding = sharding_like(transposed(aval), typeof(other), typeof(ct))
     if sharding is not None:
         sharding = sharding._permuted(axes)
     params = {**params, "out_sharding": sharding}

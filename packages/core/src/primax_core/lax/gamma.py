@@ -7,10 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._ir import dtypes
+from .._ir.avals import ShapedArray
 from .._ir.samples import Sample, bf16, f32, samples
 from .._trace.array import Array
+from .._trace.core import typeof
 from .._trace.typing import ArrayLike
+from . import comparison
 from .arithmetic import add, mul, neg
+from .barrier import optimization_barrier
 from .computed_in_float64 import (
     Real,
     Truth,
@@ -19,27 +24,36 @@ from .computed_in_float64 import (
     floor,
     horner,
     log,
+    log_for_power,
     pow,
     rarely,
     where,
 )
+from .control.while_loop import while_loop
+from .conversion import convert
 from .elementwise import (
     elementwise_samples,
     fast_path,
     full_like,
+    full_of,
     scalar_like,
+    to_shape,
 )
+from .reducing import reduce_min
 from .rounding import round as nearest
+from .selection import select
 from .stirling import SHIFT, log_gamma_over, stirling
 
 # Coefficients of sin(πr) / r and of cos(πr) in powers of r².
-_SINE: Final = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(12)]
-_COSINE: Final = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(13)]
+_SINE: Final = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11)]
+_COSINE: Final = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(11)]
 _HALF_LOG: Final = (math.log(2 * math.pi) - 1) / 2
 _BERNOULLI: Final = (
     1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798,
-    -174611 / 330,
+    -174611 / 330, 854513 / 138, -236364091 / 2730,
 )  # fmt: skip
+# Number of terms of zeta functions before the Euler-Maclaurin formula, and of that formula.
+_TERMS: Final = {True: (8, 12), False: (4, 7)}
 
 
 def _from_integer(x: Real) -> Real:
@@ -121,7 +135,8 @@ def _digamma(precise: bool, x: Real) -> Real:
     value = where(few, value - derivative / where(few, product, 1), value)
     r = _from_integer(x)
     square = r * r
-    cotangent = horner(square, _COSINE) / (r * horner(square, _SINE))
+    terms = 11 if precise else 9
+    cotangent = horner(square, _COSINE[:terms]) / (r * horner(square, _SINE[:terms]))
     value = where(x < 0.5, value - math.pi * cotangent, value)
     value = where((x < 0) & r.equals(0) | x.equals(-math.inf), math.nan, value)
     return where(x.equals(0), -math.inf, value)
@@ -161,12 +176,12 @@ def digamma(x: ArrayLike) -> Array:
 
 def _power(x: Real, y: Real) -> Real:
     """``x ** y``, faster than ``pow`` and precise enough for narrow floats."""
-    return exp(log(x) * y)
+    return exp(log_for_power(x) * y)
 
 
 def _zeta_positive(precise: bool, s: Real, q: Real) -> Real:
     """Zeta function for ``s > 1`` and ``q > 0``, with the Euler-Maclaurin formula."""
-    first, terms = (10, 10) if precise else (6, 5)
+    first, terms = _TERMS[precise]
     raised = pow if precise else _power
     total: Any = 0.0
     for k in range(first):
@@ -174,45 +189,64 @@ def _zeta_positive(precise: bool, s: Real, q: Real) -> Real:
     end = q + first
     inverse = 1 / end
     square = inverse * inverse
-    factor = s * inverse
-    rest = end / (s - 1) + 0.5
-    for j in range(1, terms + 1):
-        rest = rest + factor * (_BERNOULLI[j - 1] / math.factorial(2 * j))
-        factor = factor * (s + (2 * j - 1)) * (s + 2 * j) * square
-    return total + raised(end, -s) * rest
+    series: Any = 0.0
+    for j in range(terms, 0, -1):
+        factor = (s + (2 * j - 1)) * (s + 2 * j) * square
+        series = factor * series + _BERNOULLI[j - 1] / math.factorial(2 * j)
+    return total + raised(end, -s) * (end / (s - 1) + 0.5 + s * inverse * series)
 
 
 def _is_integer(x: Real) -> Truth:
     return x.equals(floor(x))
 
 
-def _zeta_reflected(precise: bool, s: Real, q: Real) -> Real:
-    """Zeta function for ``q < 0`` and integers ``s``, from the series over all integers."""
-    r = q - floor(q)
-    before = _zeta_positive(precise, s, 1 - r) - _zeta_positive(precise, s, 1 - q)
-    half = s * 0.5
-    return _zeta_positive(precise, s, r) + where(_is_integer(half), before, -before)
+def _zeta_round(precise: bool, i: Real, s: Real, q: Real, total: Real) -> Real:
+    """Zeta function, or for ``q < 0`` and integers ``s`` one of three terms, added to the others.
+
+    The series over all integers is periodic in ``q``, so the terms are the zeta functions of the
+    fraction of ``q``, of the fraction of ``-q`` and of ``1 - q``, with signs.
+    """
+    first = i.equals(0)
+    left = (q < 0) & ~_is_integer(q) & _is_integer(s)
+    start = where(first, q - floor(q), where(i.equals(1), -q - floor(-q), 1 - q))
+    value = _zeta_positive(precise, where(s > 1, s, 2), where(q < 0, start, q))
+    sign = where(_is_integer(s * 0.5), 1, -1, s) * (3 - 2 * i)
+    value = where(left & ~first, total + sign * value, value)
+    value = where((s > 1) & (left | (q > 0)), value, math.nan)
+    value = where((s > 1) & q.equals(math.inf), 0, value)
+    pole = (q <= 0) & _is_integer(q) & _is_integer(s * 0.5) & (s > 1)
+    return where(pole | s.equals(1), math.inf, value)
 
 
 def _zeta(precise: bool, s: Real, q: Real) -> Real:
-    left = (q < 0) & ~_is_integer(q) & _is_integer(s) & (s > 1)
-    positive = (q > 0) & (s > 1)
-    value = _zeta_positive(precise, where(positive, s, 2), where(positive, q, 1))
-    value = where(positive, value, math.nan)
-    other = rarely(
-        left, lambda s, q: _zeta_reflected(precise, s, q), where(left, s, 2), where(left, q, -0.5)
-    )
-    value = where(left, other, value)
-    pole = (q <= 0) & _is_integer(q) & _is_integer(s * 0.5) & (s > 1)
-    value = where(positive & q.equals(math.inf), 0, value)
-    return where(pole | s.equals(1), math.inf, value)
+    """Three rounds if an element of ``q`` is negative or NaN, otherwise one."""
+    work, shape = typeof(q.x).dtype, typeof(q.x).shape
+    operands = [convert(v.x, dtypes.f64 if precise else dtypes.f32) for v in (s, q)]
+    lowest = reduce_min(operands[1], tuple(range(len(shape))))
+
+    def more(state):
+        few = comparison.ge(lowest, scalar_like(lowest, 0))
+        i = state[0]
+        return comparison.lt(i, select(few, scalar_like(i, 1), scalar_like(i, 3)))
+
+    def turn(state):
+        # Behind a barrier with the index, nothing is invariant. XLA would compute each invariant
+        # in a loop of its own, whose compilation takes time.
+        i, *arrays = optimization_barrier((state[0], *operands))
+        s, q = (Real(convert(x, work)) for x in arrays)
+        index = Real(to_shape(convert(i, work), shape))
+        value = _zeta_round(precise, index, s, q, Real(state[1]))
+        return add(i, scalar_like(i, 1)), value.x
+
+    start = (full_of(ShapedArray((), dtypes.i32), 0), full_like(q.x, 0))
+    return Real(while_loop(more, turn, start)[1])
 
 
 def _by_q(s: Any, q: Any) -> Any:
     return mul(neg(s), zeta(add(s, scalar_like(s, 1)), q))
 
 
-zeta_p: Final = computed_in_float64("zeta", _zeta, 2, None, _by_q)
+zeta_p: Final = computed_in_float64("zeta", _zeta, 2, None, _by_q, short=True)
 
 
 @fast_path(zeta_p)

@@ -23,6 +23,7 @@ from . import arithmetic, exponential
 from .comparison import gt
 from .computed_in_float64 import (
     Real,
+    Truth,
     computed_in_float64,
     derivative_of,
     exp,
@@ -35,11 +36,11 @@ from .computed_in_float64 import (
 )
 from .control.while_loop import while_loop
 from .conversion import convert
-from .elementwise import fast_path, scalar_like
+from .elementwise import fast_path, full_like, scalar_like
 from .gamma import digamma
 from .reducing import reduce_max
 from .special import erfc
-from .stirling import SHIFT, deviance, log_gamma_over, stirling, stirling_quotient
+from .stirling import SHIFT, log_gamma_over, near_deviance, stirling, stirling_quotient
 
 _STEPS: Final = 4  # terms of the fraction in one iteration of its loop
 _ENORMOUS: Final = 1e9
@@ -58,70 +59,51 @@ class _Terms(NamedTuple):
 _TERMS: Final = {True: _Terms(5, 6.1, 28, 3.0, 1.0), False: _Terms(2, 4.3, 22, 4.0, 0.01)}
 
 
-class _Factors(NamedTuple):
-    """``x^a (1 - x)^b / (a B(a, b)) = exp(exponent) scale``, and the distance from the mean.
-
-    Attributes:
-      shifted: ``a`` and ``b``, increased by ``SHIFT`` if small.
-      distance: ``x b - (1 - x) a`` of the shifted parameters.
-      energy: minus the exponent, if neither parameter is shifted.
-    """
-
-    exponent: Real
-    scale: Real
-    shifted: tuple[Real, Real]
-    distance: Real
-    energy: Real
+def _rising(p: Real, n: int) -> Real:
+    """``p (p + 1) ... (p + n - 1)``, the first factor times the last one, and so on."""
+    ends = p * (p + (n - 1))
+    pairs = [ends + i * (n - 1 - i) for i in range(n // 2)]
+    return reduce(mul, pairs + [p + n // 2] * (n % 2))
 
 
-def _factors(precise: bool, a: Real, b: Real, x: Real, y: Real) -> _Factors:
+def _power(precise: bool, a: Real, b: Real, x: Real, y: Real) -> Real:
+    """``x^a y^b / (a B(a, b))``, where ``y = 1 - x``."""
     shift = SHIFT[precise]
     few_a, few_b = a < shift, b < shift
     big_a, big_b = where(few_a, a + shift, a), where(few_b, b + shift, b)
     total = big_a + big_b
     distance = x * big_b - y * big_a
+    # XLA would compute each quotient with several uses in its own loop.
+    share = 1 / total
 
-    def side(few, p, big, u, part):
-        """The power of one variable, with its factor of Stirling's formula."""
-        mean = big / total
-        log_mean, log_ratio = log(mean), log(part / mean)
-        steps = where(few, shift, 0, p)
-        energy = big * u * u * deviance(precise, u, log_ratio)
-        near = -energy - steps * (log_ratio + log_mean)
-        return energy, where(abs(u) < 0.4, near, p * log_ratio - big * u - steps * log_mean)
+    def side(few, p, big, deviation, part):
+        inverse = 1 / big
+        u = deviation * inverse
+        near, steps = abs(u) < 0.4, where(few, shift, 0, p)
+        power = where(near, -steps, p) * log(where(near, part, part * (total * inverse)))
+        far = big * u + steps * log(big * share)
+        return power - where(near, big * u * u * near_deviance(precise, u), far)
 
-    energy_a, side_a = side(few_a, a, big_a, distance / big_a, x)
-    energy_b, side_b = side(few_b, b, big_b, -distance / big_b, y)
+    sides = side(few_a, a, big_a, distance, x) + side(few_b, b, big_b, -distance, y)
     series = stirling(precise, total) - stirling(precise, big_a) - stirling(precise, big_b)
-    products = [
-        where(few_a, reduce(mul, [a + i for i in range(1, shift + 1)]), 1),
-        where(few_b, reduce(mul, [b + i for i in range(shift)]), 1),
-    ]
-    both: Any = 1.0
-    for i in range(2 * shift):
-        taken = (few_a | few_b) if i < shift else (few_a & few_b)
-        both = where(taken, a + b + i, 1) * both
+    joint = a + b
+    above = where(few_a, _rising(a + 1, shift), 1) * where(few_b, _rising(b, shift), 1)
+    below = where(few_a | few_b, _rising(joint, shift), 1)
+    below = where(few_a & few_b, _rising(joint + shift, shift), 1) * below
     root = sqrt(big_b / (big_a * total) * (1 / (2 * math.pi)))
-    return _Factors(
-        side_a + side_b + series,
-        root * products[0] * products[1] / both,
-        (big_a, big_b),
-        distance,
-        energy_a + energy_b,
-    )
+    return exp(sides + series) * root * above / below
 
 
 def _count(precise: bool, p: Real, q: Real) -> Any:
     """Number of steps of the loop of the continued fraction, an integer scalar."""
     terms = _TERMS[precise]
     size = p.min(q.max(1) * 42).min(_ENORMOUS)
-    steps = exp(log(size.max(1)) * (1 / 3)) * terms.more + (terms.first + _STEPS - 1)
+    steps = exp(log(size.max(1)) * (1 / 3)) * terms.more + (terms.first + _STEPS)
     most = reduce_max(steps.x, tuple(range(typeof(p.x).ndim)))
-    iterations = arithmetic.div(most, scalar_like(most, _STEPS))
-    return convert(iterations, dtypes.i32)
+    return convert((Real(most) / _STEPS).x, dtypes.i32)
 
 
-def _fraction(precise: bool, p: Real, q: Real, z: Real, w: Real) -> Real:
+def _fraction(turns: Any, p: Real, q: Real, z: Real, w: Real) -> Real:
     """``I_z(p, q)`` over ``z^p w^q / (p B(p, q))``, where ``w = 1 - z``."""
     bias = p * w - q * z + 1
 
@@ -140,9 +122,7 @@ def _fraction(precise: bool, p: Real, q: Real, z: Real, w: Real) -> Real:
             inverse = lower
         return arithmetic.sub(i, scalar_like(i, 1)), f.x
 
-    turns = _count(precise, p, q)
-    last = Real(convert(turns, typeof(p.x).dtype)) * _STEPS + 1
-    start = (turns, part(last, 1 / (p + last * 2 - 1), 1 / (p + last * 2 + 1)).x)
+    start = (turns, full_like(p.x, math.inf))
     _, f = while_loop(lambda s: gt(s[0], scalar_like(s[0], 0)), turn, start)
     # The first part has a factor p, which is missing in the result.
     inverse = 1 / (p + 1)
@@ -156,7 +136,7 @@ def _complement(precise: bool, a: Real, b: Real, y: Real) -> Real:
     big = where(few, a + shift, a)
     grown: Any = 0.0
     for i in range(shift):
-        e = b / (a + i)
+        e = b * (1 / (a + i))
         grown = e + grown + e * grown
     # log(Γ(a + b) / Γ(a)) / b
     ratio = (big - 0.5) * (log1p(b / big) / b) + log(big + b) - 1 + stirling_quotient(big, b)
@@ -165,15 +145,20 @@ def _complement(precise: bool, a: Real, b: Real, y: Real) -> Real:
     factor: Any = 1.0
     rest: Any = 0.0
     for n in range(1, _TERMS[precise].series + 1):
-        factor = (n - a) * y / n * factor
+        factor = (n - a) * (y * (1 / n)) * factor
         rest = factor / (b + n) + rest
     return -expm1(power) - exp(power) * b * rest
 
 
-def _uniform(a: Real, b: Real, x: Real, energy: Real) -> Real:
+def _uniform(a: Real, b: Real, x: Real) -> Real:
     """Temme's expansion to the first order of its correction."""
     total = a + b
-    sign = where(x * b < (1 - x) * a, -1.0, 1.0, x)
+    distance = x * b - (1 - x) * a
+    energy: Any = 0.0
+    for p, deviation in ((a, distance), (b, -distance)):
+        u = (deviation / p).max(-0.4).min(0.4)  # beyond, the tail is 0
+        energy = p * u * u * near_deviance(True, u) + energy
+    sign = where(distance < 0, -1.0, 1.0, x)
     eta = sign * sqrt(energy * 2 / total)
     width = sqrt(a / total * (b / total))
     f = eta * width / (x - a / total)
@@ -182,6 +167,10 @@ def _uniform(a: Real, b: Real, x: Real, energy: Real) -> Real:
     tail = Real(erfc(sqrt(energy).x)) * 0.5
     tail = tail + sign * correction * exp(-energy) / sqrt(total * (2 * math.pi))
     return where(sign < 0, tail, 1 - tail)
+
+
+def _has_series(terms: _Terms, a: Real, b: Real, y: Real) -> Truth:
+    return (b < terms.tiny) & (y < 0.25) & (a * y < terms.small)
 
 
 def _value(precise: bool, a: Real, b: Real, x: Real) -> Real:
@@ -198,26 +187,30 @@ def _value(precise: bool, a: Real, b: Real, x: Real) -> Real:
 
 def _inside(precise: bool, a: Real, b: Real, x: Real) -> Real:
     terms, y = _TERMS[precise], 1 - x
-    factors = _factors(precise, a, b, x, y)
-    series = (b < terms.tiny) & (y < 0.25) & (a * y < terms.small)
+
+    def by_series(value, a, b, y):
+        return where(_has_series(terms, a, b, y), _complement(precise, a, b.min(1), y), value)
+
+    def uniform(value, a, b, x):
+        return where(a.min(b) > _ENORMOUS, _uniform(a, b, x), value)
+
     mean = (a + 1) / (a + b + 2)
     mean = where(a < 1, mean.max((terms.small / b).min(0.75)), mean)
     flip = (b >= terms.tiny) & (x > mean)
     p, q, z, w = (where(flip, v, u) for u, v in ((a, b), (b, a), (x, y), (y, x)))
-    common = exp(factors.exponent) * factors.scale
-    part = common * where(flip, a / b, 1) * _fraction(precise, p, q, z, w)
+    turns = _count(precise, p, q)
+    common = _power(precise, a, b, x, y)
+    part = common * where(flip, a / b, 1) * _fraction(turns, p, q, z, w)
     value = where(flip, 1 - part, part)
-    small = where(series, b, 0.5)
-    rare = rarely(series, lambda *xs: _complement(precise, *xs), a, small, y)
-    value = where(series, rare, value)
-    enormous = a.min(b) > _ENORMOUS
-    return where(enormous, rarely(enormous, _uniform, a, b, x, factors.energy), value)
+    value = rarely(_has_series(terms, a, b, y), by_series, value, a, b, y)
+    # Without another reduction.
+    enormous = Real(turns) > int(_ENORMOUS ** (1 / 3) * terms.more / _STEPS)
+    return rarely(enormous, uniform, value, a, b, x)
 
 
 def _density(precise: bool, a: Real, b: Real, x: Real) -> Real:
     y = 1 - x
-    factors = _factors(precise, a, b, x, y)
-    inside = exp(factors.exponent) * factors.scale * a / x / y
+    inside = _power(precise, a, b, x, y) * a / x / y
     at_zero = where(a < 1, math.inf, where(a.equals(1), b, 0))
     at_one = where(b < 1, math.inf, where(b.equals(1), a, 0))
     value = where(x.equals(0), at_zero, where(x.equals(1), at_one, inside))

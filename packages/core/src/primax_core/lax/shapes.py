@@ -46,12 +46,13 @@ def _bad_shape(shape: Any, context: str) -> TypeError:
     text = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}"
     if context:
         text += f" in {context}"
-    parts = shape if isinstance(shape, Iterable) else [shape]
-    if any(isinstance(d, Tracer) for d in parts):
-        text += (
-            ". A traced value cannot be part of a shape: take it from the shape of an array, or "
-            "mark the argument it comes from as static (static_argnums) in jit"
-        )
+    for d in shape if isinstance(shape, Iterable) else [shape]:
+        if isinstance(d, Tracer):
+            return TypeError(
+                f"{text}. A traced value cannot be part of a shape: take it from the shape of an "
+                "array, or mark the argument it comes from as static (static_argnums) in jit.\n"
+                + d._origin()
+            )
     return TypeError(text + ".")
 
 

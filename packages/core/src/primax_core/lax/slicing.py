@@ -19,7 +19,7 @@ from .._trace.typing import ArrayLike, Shape
 from .._transform.batching import move_axis
 from .._transform.zeros import Zero, instantiate, is_linear
 from .broadcasting import broadcast_in_dim, full, full_like
-from .elementwise import linear, sum_axes
+from .elementwise import linear, scalar_like, sum_axes
 from .reshaping import squeeze
 from .selection import select_n
 from .shapes import canonical_axis, inserted, int_tuple, tail_of
@@ -118,7 +118,7 @@ def _slice_back(ct, x: ShapedArray, *, start_indices, limit_indices, strides):
     ):
         end = start + taken + max_dim(taken - 1, 0) * (stride - 1)
         config.append((start, n - end, stride - 1))
-    return pad(ct, np.zeros((), x.dtype)[()], config)
+    return pad(ct, scalar_like(ct, 0), config)
 
 
 linear(slice_p, _slice_back)
@@ -324,8 +324,7 @@ def _pad_transpose(ct, x, value, *, padding_config):
 
 def _unpad(ct: Any, shape: Sequence[int], config) -> Array:
     """Transpose of padding: the elements that are not padding, zeros for removed elements."""
-    zero = np.zeros((), typeof(ct).dtype)[()]
-    apart = pad(ct, zero, [(-low, -high, 0) for low, high, _ in config])
+    apart = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in config])
     if all(between == 0 for _, _, between in config):
         return apart
     strides = [between + 1 for _, _, between in config]

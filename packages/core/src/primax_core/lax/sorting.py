@@ -299,7 +299,7 @@ def _top_k_lower_cpu(ctx, x, *, k, axis, is_stable):
     aval = ctx.in_avals[0]
     n = aval.shape[axis]
     # Native code selects a few of many float32 elements. Otherwise all elements are sorted.
-    if not is_static(aval.shape):
+    if not is_static((*aval.shape, k)):
         return _greatest(ctx, x, k=k, axis=axis, is_stable=is_stable)
     many = 4 * k >= n and aval.size >= _FEW_OTHERS
     params = {"axis": axis, "is_stable": is_stable}

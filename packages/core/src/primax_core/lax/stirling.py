@@ -44,12 +44,18 @@ def log_gamma_over(precise: bool, a: Real) -> Real:
     return (a - 1) * chebyshev(a * 2 - 1, _LOG_GAMMA[: 20 if precise else 12])
 
 
+def near_deviance(precise: bool, u: Real) -> Real:
+    """``(u - log(1 + u)) / u²``, which is positive and smooth, for ``u`` in (-0.4, 0.4)."""
+    inverse = 1 / (u + 2)
+    s = u * inverse
+    near = 2 * inverse * s * horner(s * s, [1 / (2 * k + 3) for k in range(14 if precise else 9)])
+    return (1 - near) * inverse
+
+
 def deviance(precise: bool, u: Real, log_ratio: Real) -> Real:
-    """``(u - log(1 + u)) / u²``, which is positive and smooth.
+    """:func:`near_deviance` for all ``u``.
 
     Args:
       log_ratio: ``log(1 + u)``, used only for large ``u``.
     """
-    s = u / (u + 2)
-    near = 2 / (u + 2) * s * horner(s * s, [1 / (2 * k + 3) for k in range(14 if precise else 9)])
-    return where(abs(u) < 0.4, (1 - near) / (u + 2), (u - log_ratio) / (u * u))
+    return where(abs(u) < 0.4, near_deviance(precise, u), (u - log_ratio) / (u * u))

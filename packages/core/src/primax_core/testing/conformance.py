@@ -130,7 +130,7 @@ def check_sample(
     except NotApplicable as e:
         return verdict(v.SKIPPED, str(e))
     except UnsupportedRule as e:
-        return verdict(v.UNSUPPORTED, str(e))
+        return verdict(v.UNSUPPORTED, e.args[0])
     except Exception as e:
         text = str(e) if isinstance(e, Failure) else f"{type(e).__name__}: {e}"
         if check in sample.xfail:

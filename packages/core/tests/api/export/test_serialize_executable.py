@@ -122,6 +122,19 @@ def test_executables_from_the_cache_are_saved_completely(tmp_path) -> None:
     assert run(loaded_first.replace("NAME", repr(name)), tmp_path) == "True True"
 
 
+def test_sorts_that_ran_are_serialized(tmp_path) -> None:
+    """jaxlib cannot serialize a comparator that ran, so the function is compiled again."""
+    code = """
+        import numpy as np, primax_core as pc
+        x = np.array([3, 1, 2], np.float32)
+        c = pc.jit(lambda x: pc.lax.sort(x)).lower(x).compile()
+        c(x)
+        d = pc.serialize_executable.deserialize_and_load(*pc.serialize_executable.serialize(c))
+        print(c._exe.loaded.from_bytes, d(x).tolist(), d(-x).tolist())
+    """
+    assert run(code, tmp_path) == "False [1.0, 2.0, 3.0] [-3.0, -2.0, -1.0]"
+
+
 def run(code: str, cache) -> str:
     import os
 

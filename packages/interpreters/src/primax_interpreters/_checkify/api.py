@@ -29,6 +29,7 @@ from .errors import (
     CheckError,
     DivisionByZeroError,
     FailedCheckError,
+    InfError,
     NaNError,
     OOBError,
 )
@@ -40,6 +41,7 @@ ErrorCategory: TypeAlias = type[CheckError]
 
 user_checks: Final[frozenset[ErrorCategory]] = frozenset({FailedCheckError})
 nan_checks: Final[frozenset[ErrorCategory]] = frozenset({NaNError})
+inf_checks: Final[frozenset[ErrorCategory]] = frozenset({InfError})
 div_checks: Final[frozenset[ErrorCategory]] = frozenset({DivisionByZeroError})
 index_checks: Final[frozenset[ErrorCategory]] = frozenset({OOBError})
 float_checks: Final[frozenset[ErrorCategory]] = nan_checks | div_checks
@@ -67,8 +69,8 @@ class Error:
         if not errors:
             return None
         if np.ndim(self._code) == 0:
-            return str(errors[()])
-        return "\n".join(f"at mapped index {_index(i)}: {e}" for i, e in errors.items())
+            return str(errors[()].args[0])
+        return "\n".join(f"at mapped index {_index(i)}: {e.args[0]}" for i, e in errors.items())
 
     def get_exception(self) -> CheckError | None:
         """The exception that :meth:`throw` would raise, or ``None``."""
@@ -139,8 +141,8 @@ def checkify(
         loops and branches. Arguments that are not arrays are constants, and so are Python numbers
         whose values it needs, as a length for instance.
       errors: which checks: ``user_checks`` (those of :func:`check`), ``nan_checks``,
-        ``div_checks``, ``index_checks``, ``float_checks``, ``automatic_checks``, ``all_checks``,
-        or a union of them.
+        ``inf_checks``, ``div_checks``, ``index_checks``, ``float_checks``, ``automatic_checks``,
+        ``all_checks`` (without ``inf_checks``), or a union of them.
 
     The checked function can itself be compiled, mapped and differentiated. It always computes its
     result; ``error.throw()`` raises.
@@ -183,8 +185,10 @@ def checkify(
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         try:
             return checked_with_static(args, kwargs, _is_static)
-        except (ConcretizationTypeError, TracerIntegerConversionError):
-            # A Python number may be a length or a flag.
+        except (ConcretizationTypeError, TracerIntegerConversionError, ValueError) as e:
+            # A Python number may be a length, a flag or a static argument, which is hashed.
+            if type(e) is ValueError and not isinstance(e.__cause__, TypeError):
+                raise
             if not any(type(x) in _NUMBERS for x in tree_flatten((args, kwargs))[0]):
                 raise
         return checked_with_static(args, kwargs, lambda x: type(x) in _NUMBERS or _is_static(x))

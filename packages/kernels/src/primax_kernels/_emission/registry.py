@@ -12,7 +12,6 @@ from primax_core.extend import (
     Eqn,
     Jaxpr,
     Literal,
-    MissingRule,
     Primitive,
     RuleKind,
     expand,
@@ -120,7 +119,7 @@ class Backend(Generic[E]):
         prim = context.eqn.primitive
         try:
             return prim.require(self.kind, f"the {self.title} backend")
-        except MissingRule:
+        except NotImplementedError:  # or MissingRule, a subclass
             raise context.error(self._reason(prim)) from None
 
     def _reason(self, prim: Primitive) -> str:

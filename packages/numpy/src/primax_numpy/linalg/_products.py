@@ -229,7 +229,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 
 @one_call("offset")
-def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int | Array = 0, dtype: DTypeLike | None = None) -> Array:
     """Sums of the diagonals of the matrices in the last two axes.
 
     Args:

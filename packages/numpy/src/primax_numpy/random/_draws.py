@@ -15,7 +15,7 @@ from primax_core.dtypes import TypePromotionError
 from primax_core.extend import dtypes, is_operand, typeof
 from primax_core.extend.dimensions import broadcast_shapes, index
 
-from .._checks import dtype_argument
+from .._checks import dtype_argument, not_integers
 from .._promotion import repeated
 from ._ciphers import UNSIGNED
 from ._keys import children, random_words
@@ -40,8 +40,10 @@ def _sizes(shape: Any, name: str) -> tuple[int, ...]:
     try:
         return tuple([index(d) for d in shape])
     except (TypeError, AttributeError):
-        raise TypeError(
-            f"{name}: Shapes must be 1D sequences of concrete values of integer type, got {shape}."
+        sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+        raise not_integers(
+            f"{name}: Shapes must be 1D sequences of concrete values of integer type, got {shape}",
+            *sizes,
         ) from None
 
 

@@ -7,7 +7,17 @@ from typing import Any, Final, NamedTuple
 
 import primax_core
 from primax_core import extend
-from primax_core.extend import Effect, Primitive, Tracer, Zero, instantiate, is_zero, typeof
+from primax_core.extend import (
+    Effect,
+    Primitive,
+    Tracer,
+    Zero,
+    dtypes,
+    instantiate,
+    is_zero,
+    typeof,
+)
+from primax_core.extend.placements import is_placed
 from primax_core.extend.traces import StagingTrace
 from primax_core.tree_util import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from primax_core.typing import ArrayLike, PyTree
@@ -30,6 +40,12 @@ control_flow_allowed_effects: Final[frozenset[type[Effect]]] = frozenset({Effect
 """Effect classes allowed in the bodies of loops and branches: all."""
 
 call_hi_primitive_p: Final = Primitive("call_hi_primitive", multiple_results=True)
+call_hi_primitive_with_rules_p: Final = Primitive(
+    "call_hi_primitive_with_rules", multiple_results=True
+)
+"""An operation on arrays with a rule for each mode of differentiation."""
+call_hi_tangent_p: Final = Primitive("call_hi_tangent", multiple_results=True)
+"""Its tangent: the forward rule, with the reverse rule as transpose."""
 
 
 class HiPrim:
@@ -40,8 +56,9 @@ class HiPrim:
     calls ``super().__init__()``, and defines :meth:`expand`. It may define rules: :meth:`jvp`,
     :meth:`vjp_fwd` with :meth:`vjp_bwd_retval` or :meth:`vjp_bwd`, :meth:`batch`,
     :meth:`transpose`. Missing rules follow from the expansion. If :meth:`jvp` is defined, reverse
-    mode uses it instead of :meth:`vjp_fwd`. Instances are callable. Instances of equal types and
-    parameters are equal.
+    mode of operations on values of a :class:`HiType` uses it instead of :meth:`vjp_fwd`. Instances
+    are callable: without tracers among the operands a call is :meth:`expand`. Instances of equal
+    types and parameters are equal.
     """
 
     in_avals: tuple[Any, ...]
@@ -98,8 +115,9 @@ class HiPrim:
         trace = extend.current_trace()
         staged = isinstance(trace, StagingTrace)
         arrays = self._arrays(leaves) if self._high else leaves
-        if self._high and not staged and not any(isinstance(a, Tracer) for a in arrays):
-            return self.expand(*args)  # also with effects on the values themselves
+        if not staged and not any(isinstance(a, Tracer) for a in arrays):
+            # Also with effects on values of a HiType, and with branches on numbers.
+            return self.expand(*args) if self._high else self._expanded_now(args)
         if (staged or self._high) and self._defines("staging"):
             return self.staging(trace, None, *args)
         if self._defines("vjp_fwd") and not self._defines("jvp"):
@@ -112,8 +130,18 @@ class HiPrim:
         """The arrays of which the operands consist."""
         return [a for x, t in zip(leaves, self.in_avals_flat) for a in lowered(t, x)]
 
+    def _expanded_now(self, args: tuple[Any, ...]) -> Any:
+        out = self.expand(*args)
+        for x, aval in zip(_flat_result(self, out, "expand"), self.out_avals_flat):
+            got = typeof(x)
+            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+                raise TypeError(f"expand of {self} gives {got}, but its out_aval is {aval}")
+        return out
+
     def _bound(self, arrays: Sequence[Any]) -> Any:
-        outs = call_hi_primitive_p.bind(*arrays, op=self)
+        both = not self._high and self._defines("jvp") and self._defines("vjp_fwd")
+        prim = call_hi_primitive_with_rules_p if both else call_hi_primitive_p
+        outs = prim.bind(*arrays, op=self)
         return _value(self.out_avals_flat, self.out_tree, outs)
 
     def _defines(self, rule: str) -> bool:
@@ -280,16 +308,19 @@ def _expanded(prim: HiPrim, arrays: Sequence[Any]) -> list[Any]:
     return _flat_result(prim, out, "expand")
 
 
+@call_hi_primitive_with_rules_p.rule(extend.abstract)
 @call_hi_primitive_p.rule(extend.abstract)
 def _abstract(*avals: Any, op: HiPrim) -> Any:
     return [t for a in op.out_avals_flat for t in lo_types(a)]
 
 
+@call_hi_primitive_with_rules_p.rule(extend.expand)
 @call_hi_primitive_p.rule(extend.expand)
 def _expand(*args: Any, op: HiPrim) -> Any:
     return _expanded(op, args)
 
 
+@call_hi_primitive_with_rules_p.rule(extend.jvp)
 @call_hi_primitive_p.rule(extend.jvp)
 def _jvp(primals: Any, tangents: Any, *, op: HiPrim) -> Any:
     out, dots = op.jvp(_args_of(op, primals), _tangents_of(op, tangents))
@@ -300,6 +331,7 @@ def _jvp(primals: Any, tangents: Any, *, op: HiPrim) -> Any:
     return _flat_result(op, out, "jvp"), flat_dots
 
 
+@call_hi_primitive_with_rules_p.rule(extend.batch)
 @call_hi_primitive_p.rule(extend.batch)
 def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
     if op._high or not op._defines("batch"):
@@ -316,6 +348,7 @@ def _batch(axis: Any, args: Any, dims: Any, *, op: HiPrim) -> Any:
     return leaves, listed
 
 
+@call_hi_primitive_with_rules_p.rule(extend.transpose)
 @call_hi_primitive_p.rule(extend.transpose)
 def _transpose(cts: Any, *args: Any, op: HiPrim) -> Any:
     linear = [extend.is_linear(a) for a in args]
@@ -341,6 +374,83 @@ def _transpose(cts: Any, *args: Any, op: HiPrim) -> Any:
     jaxpr = extend.stage(lambda *arrays: _expanded(op, arrays), types, repr(op))
     back = extend.backward_pass(jaxpr, linear, args, list(cts))
     return [c if lin and not is_zero(c) else None for c, lin in zip(back, linear)]
+
+
+# Reverse mode of operations with rules for both modes
+
+
+@call_hi_primitive_with_rules_p.rule(extend.linearize)
+def _linearize(primals: Any, mask: Sequence[bool], *, op: HiPrim) -> Any:
+    out, residuals = op.vjp_fwd(tuple(mask), *_args_of(op, primals))
+    outs = _flat_result(op, out, "vjp_fwd")
+    saved, tree = tree_flatten(residuals)
+    out_mask = tuple(a.tangent_aval().dtype != dtypes.float0 for a in op.out_avals_flat)
+    params = {"op": op, "mask": tuple(mask), "tree": tree, "out_mask": out_mask}
+    avals = [typeof(x).tangent_aval() for x, m in zip(primals, mask) if m]
+    linear = extend.stage(
+        lambda *dots: call_hi_tangent_p.bind(*primals, *saved, *dots, **params), avals, repr(op)
+    )
+    return outs, linear, out_mask
+
+
+@call_hi_tangent_p.rule(extend.abstract)
+def _tangent_abstract(*avals: Any, op: HiPrim, out_mask: Sequence[bool], **_: Any) -> Any:
+    return [a.tangent_aval() for a, m in zip(op.out_avals_flat, out_mask) if m]
+
+
+@call_hi_tangent_p.rule(extend.effects)
+def _tangent_effects(*avals: Any, **_: Any) -> frozenset[Effect]:
+    return frozenset()  # without a run of the forward rule, which reverse mode does not need
+
+
+@call_hi_tangent_p.rule(extend.expand)
+def _tangent_expand(
+    *args: Any, op: HiPrim, mask: Sequence[bool], out_mask: Sequence[bool], **_: Any
+) -> Any:
+    rest = iter(args[len(args) - sum(mask) :])
+    zeros = [Zero(a.tangent_aval()) for a in op.in_avals_flat]
+    dots = [next(rest) if m else instantiate_zeros(z) for z, m in zip(zeros, mask)]
+    _, out_dots = _jvp(args[: len(mask)], dots, op=op)
+    return [instantiate_zeros(t) for t, m in zip(out_dots, out_mask) if m]
+
+
+@call_hi_tangent_p.rule(extend.transpose)
+def _tangent_transpose(
+    cts: Any, *args: Any, op: HiPrim, mask: Sequence[bool], tree: Any, out_mask: Sequence[bool]
+) -> Any:
+    rest = iter(cts)
+    zeros = [Zero(a.tangent_aval()) for a in op.out_avals_flat]
+    values = [instantiate_zeros(next(rest) if m else z) for z, m in zip(zeros, out_mask)]
+    residuals = tree_unflatten(tree, args[len(mask) : len(args) - sum(mask)])
+    back = op._cotangents(residuals, tree_unflatten(op.out_tree, values))
+    leaves = tree_leaves(tuple(back))
+    if len(leaves) != len(mask):
+        n = len(leaves)
+        raise TypeError(f"the backward rule of {op} gives {n} cotangents, not {len(mask)}")
+    return [None] * (len(args) - sum(mask)) + [c for c, m in zip(leaves, mask) if m]
+
+
+# Placements
+
+
+def _place_by(expand: Callable[..., Any]) -> Callable[..., Any]:
+    """The placements that an operation declares; without any, those of its expansion."""
+
+    def place(
+        abstract: Callable[..., list[Any]], in_avals: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Sequence[Any], None]:
+        results = abstract(*in_avals)
+        if any(map(is_placed, results)) or not any(map(is_placed, in_avals)):
+            return results, None
+        jaxpr = extend.stage(lambda *args: expand(*args, **params), in_avals, repr(params["op"]))
+        return jaxpr.out_avals, None
+
+    return place
+
+
+call_hi_primitive_p.rule(extend.place)(_place_by(_expand))
+call_hi_primitive_with_rules_p.rule(extend.place)(_place_by(_expand))
+call_hi_tangent_p.rule(extend.place)(_place_by(_tangent_expand))
 
 
 # Rules derived from other rules

@@ -364,9 +364,23 @@ class _Composition:
     def axes(self, spec: Any, of_result: bool) -> list[int | None]:
         """The mapped axis of each array."""
         self.specs.append(spec)
-        example = self.aval if of_result else self.aval.dec_rank(None, spec)
+        example = self.aval if of_result else self._example(spec)
         batch = example.inc_rank(_PROBE, spec)
         return [t.shape.index(_PROBE) if _PROBE in t.shape else None for t in batch.lo_ty()]
+
+    def _example(self, spec: Any) -> HiType:
+        """The type of one example, also if the class accepts only the actual size of the batch."""
+        try:
+            return self.aval.dec_rank(None, spec)
+        except NotImplementedError:
+            raise
+        except Exception:
+            for size in sorted({n for t in self.aval.lo_ty() for n in t.shape}):
+                with suppress(Exception):
+                    example = self.aval.dec_rank(size, spec)
+                    if example.inc_rank(size, spec) == self.aval:
+                        return example
+            raise
 
 
 _PROBE: Final = 999_983

@@ -260,7 +260,7 @@ def check_jaxpr(jaxpr: extend.Jaxpr) -> None:
     try:
         extend.check_jaxpr(jaxpr)
     except extend.JaxprCheckError as e:
-        raise errors.JaxprTypeError(f"{e}, in the jaxpr\n{jaxpr}") from e
+        raise errors.JaxprTypeError(f"{e.args[0]}, in the jaxpr\n{jaxpr}") from e
 
 
 # Sub-jaxprs

@@ -333,7 +333,7 @@ def as_core_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 def _checked(prim: Primitive, out: Any, ctx: Any) -> list[Any]:
     """Return the MLIR values of a rule if their types match the equation's results."""
-    outs = flatten_ir_values([out])
+    outs = flatten_ir_values([list(out) if isinstance(out, ir.OpResultList) else out])
     expected = [mlir.type_of(a) for a in ctx.out_avals]
     got = [getattr(v, "type", None) for v in outs]
     if got != expected and not (ctx.symbolic and len(got) == len(expected)):

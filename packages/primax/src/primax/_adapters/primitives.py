@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import primax_core.extend as core
 from primax_core.extend.runtime import as_operand
@@ -18,6 +18,16 @@ from primax_core.extend.traces import Trace, Tracer, bind_directly, current_trac
 from . import binding as binding  # adds methods to the core's primitives
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+
+_WAYS: Final = {
+    "abstract": "{p}.def_abstract_eval(function of types)",
+    "batch": "batching.primitive_batchers[{p}] = rule",
+    "jvp": "ad.primitive_jvps[{p}] = rule",
+    "lower": "mlir.register_lowering({p}, rule)",
+    "transpose": "ad.primitive_transposes[{p}] = rule",
+}
+"""How a missing rule is defined in the reference's convention, by the name of its kind."""
 
 
 class _AnyPrimitive(type):
@@ -104,6 +114,25 @@ class Primitive(core.Primitive, metaclass=_AnyPrimitive):
         return bind_with_trace
 
     # Application
+
+    def require(self, kind: core.RuleKind[R], needed_by: str = "") -> R:
+        """The rule of a rule kind.
+
+        Raises:
+          NotImplementedError: itself, not a subclass, as in the reference: without the rule.
+        """
+        try:
+            return super().require(kind, needed_by)
+        except core.UnsupportedRule:
+            raise
+        except core.MissingRule:
+            pass
+        needed = f", which {needed_by} needs" if needed_by else ""
+        way = _WAYS.get(kind.name.partition(".")[0], f"@{self.name}_p.rule({kind.name})")
+        raise NotImplementedError(
+            f"primitive {self.name} (defined in {self.home}) has no {kind.name} rule{needed}. "
+            f"Define it with {way.format(p=f'{self.name}_p')}"
+        )
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace, or eagerly without one.

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as _np
 
 from primax_core import new_ref as _new_ref
-from primax_core.extend import typeof as _typeof
+from primax_core.extend import current_trace as _current_trace, typeof as _typeof
+from primax_core.extend.traces import BatchTrace as _BatchTrace
 from primax_core.tree_util import register_pytree_node as _register_pytree_node
 from primax_core.typing import ArrayLike as _ArrayLike
 
@@ -35,12 +36,14 @@ class StatefulPRNG:
         """A new key, or an array of new keys.
 
         Raises:
-          ValueError: if the generator was split and is not mapped by ``vmap``.
+          ValueError: if the generator was split and is not mapped by ``vmap``, or if it was not and
+            all examples of a ``vmap`` share it.
         """
         if _typeof(self._base_key).shape:
             raise ValueError(
                 "a split generator has one state for each part: map over it with vmap, or use spawn"
             )
+        _check_not_shared(self._counter)
         key = _random.fold_in(self._base_key, self._counter[...])
         self._counter[...] += 1
         sizes = _as_shape(shape)
@@ -86,6 +89,19 @@ class StatefulPRNG:
 
     def __repr__(self) -> str:
         return f"StatefulPRNG(_base_key={self._base_key!r}, _counter={self._counter!r})"
+
+
+def _check_not_shared(counter: Any) -> None:
+    """Raise an error if the examples of a ``vmap`` would draw the same numbers."""
+    own = getattr(counter, "_trace", None)
+    trace = _current_trace()
+    while trace is not None and trace is not own:
+        if isinstance(trace, _BatchTrace):
+            raise ValueError(
+                "a generator that is not mapped gives each example of vmap the same numbers: pass "
+                "a part for each example, as in vmap(f)(xs, rng.split(len(xs)))"
+            )
+        trace = trace.parent
 
 
 def _as_shape(size: int | Sequence[int]) -> tuple[int, ...]:

@@ -9,10 +9,16 @@ from typing import Any
 
 import primax_core as _core
 from primax_core import extend as _extend
-from primax_core.extend import facade as _facade, runtime as _runtime
+from primax_core.extend import facade as _facade, runtime as _runtime, traces as _traces
 from primax_core.typing import PyTree as _PyTree
 
-__all__ = ["fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call"]
+__all__ = [
+    "fuse_limit",
+    "must_fuse_call",
+    "set_xla_metadata",
+    "xla_metadata_call",
+    "xla_metadata_call2",
+]
 
 # Jaxprs and executables of functions that are called in a context differ from others.
 _option = _runtime.define_option(
@@ -54,6 +60,14 @@ class XlaMetadataContextManager(_ContextDecorator):
     def _recreate_cm(self) -> XlaMetadataContextManager:
         return XlaMetadataContextManager(self._metadata)
 
+    def __call__(self, func: _Callable[..., Any]) -> Any:
+        """The function in this context, with the methods of a compiled function, if it is one."""
+        wrapped = super().__call__(func)
+        for name in ("eval_shape", "lower", "trace"):
+            if hasattr(func, name):
+                setattr(wrapped, name, super().__call__(getattr(func, name)))
+        return wrapped
+
     def __enter__(self) -> None:
         items = _items(self._metadata)
         option, scope = _option((*_option.value, *items)), _scope(items)
@@ -94,6 +108,84 @@ def xla_metadata_call(f: _Callable[..., Any] | None = None, /, **meta: Any) -> A
             return compiled(*args, **kwargs)
 
     return call
+
+
+def xla_metadata_call2(
+    f: _Callable[..., Any] | None = None,
+    /,
+    metadata: dict[str, Any] | None = None,
+    *,
+    ad_metadata: str | dict[str, Any] = "same",
+) -> Any:
+    """:func:`xla_metadata_call` with other metadata of the linear part of derivatives.
+
+    Args:
+      metadata: names and values.
+      ad_metadata: those of the call that maps tangents or cotangents after ``linearize``, in
+        reverse mode in particular: ``"same"``, ``"drop"`` for none, or names and values.
+
+    >>> import primax
+    >>> f = xla_metadata_call2(primax.lax.sin, {"tag": "x"}, ad_metadata={"tag": "y"})
+    >>> text = primax.jit(primax.grad(f)).lower(1.0).as_text()
+    >>> text.count('{tag = "x"}'), text.count('{tag = "y"}')
+    (1, 1)
+    """
+    if f is None:
+        return lambda fun: xla_metadata_call2(fun, metadata, ad_metadata=ad_metadata)
+    if isinstance(ad_metadata, str) and ad_metadata not in ("same", "drop"):
+        raise ValueError(f"ad_metadata must be 'same', 'drop' or a dict, got {ad_metadata!r}")
+    fun, items = f, _items(metadata or {})
+    named = {"same": items, "drop": ()}
+    linear = named[ad_metadata] if isinstance(ad_metadata, str) else _items(ad_metadata)
+
+    @_functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        traced = _traces.trace_function(fun, args, kwargs, "xla_metadata_call")
+        operands = [*traced.consts, *_core.tree.leaves((args, kwargs))]
+        outs = xla_metadata_call_p.bind(
+            *operands, jaxpr=traced.jaxpr, xla_metadata=items, ad_metadata=linear
+        )
+        return _core.tree.unflatten(traced.out_tree, outs)
+
+    return call
+
+
+xla_metadata_call_p: _extend.Primitive = _extend.Primitive(
+    "xla_metadata_call", multiple_results=True
+)
+
+
+@xla_metadata_call_p.rule(_extend.abstract)
+def _call_abstract(*avals: Any, jaxpr: Any, **_: Any) -> Any:
+    return jaxpr.out_avals
+
+
+@xla_metadata_call_p.rule(_extend.expand)
+def _call_expand(*args: Any, jaxpr: Any, xla_metadata: Any, **_: Any) -> Any:
+    def xla_metadata_call(*args: Any) -> Any:
+        return _extend.eval_jaxpr(jaxpr, args)
+
+    with _scope(xla_metadata, inner=False):
+        return _core.jit(xla_metadata_call)(*args)
+
+
+@xla_metadata_call_p.rule(_extend.linearize)
+def _call_linearize(
+    primals: Any, mask: Any, *, jaxpr: Any, xla_metadata: Any, ad_metadata: Any
+) -> Any:
+    derived = _extend.linearize_jaxpr(jaxpr, mask)
+    results = _call_expand(*primals, jaxpr=derived.forward, xla_metadata=xla_metadata)
+    tangents = [_extend.typeof(x).tangent_aval() for x, m in zip(primals, mask) if m]
+
+    def linear(*dots: Any) -> Any:
+        if derived.linear is None:
+            return []
+        return xla_metadata_call_p.bind(
+            *derived.residual_values(primals, results), *dots,
+            jaxpr=derived.linear, xla_metadata=ad_metadata, ad_metadata=ad_metadata,
+        )  # fmt: skip
+
+    return results[: derived.n_outs], _extend.stage(linear, tangents), derived.out_mask
 
 
 def must_fuse_call(identifier: str) -> _Callable[[_Callable[..., Any]], Any]:

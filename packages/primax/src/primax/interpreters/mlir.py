@@ -54,6 +54,7 @@ from .._adapters.modules import (
     module_to_bytecode as module_to_bytecode,
     module_to_string as module_to_string,
 )
+from .._adapters.native_calls import custom_call as custom_call
 
 if TYPE_CHECKING:
     from primax_core.extend import hlo as hlo, ir as ir

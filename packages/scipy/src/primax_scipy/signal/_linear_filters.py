@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from primax_core.extend import Array, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import compiled, one_axis
 
+from .._double_precision import in_double
 from .._layout import as_operand, check_mode, padded, resized, together
 from ._convolution import by_transform
-from ._recurrences import recurrence, states_after, times
+from ._recurrences import indices, recurrence, states_after, times
 from ._spectra import extended
 
 _PADS = ("odd", "even", "constant", None)
@@ -32,6 +33,11 @@ def _coefficients(name: str, b: Any, a: Any) -> tuple[Any, Any]:
     if _is_zero(a):
         raise ValueError(f"{name}: a[0] must not be zero")
     return b, a
+
+
+def _precisely(fun: Callable[..., Any], *xs: Any) -> Any:
+    """``fun(*xs)``, for ``float32`` computed in ``float64``: poles near 1 cost several digits."""
+    return (in_double(fun) if typeof(xs[0]).dtype == np.float32 else fun)(*xs)
 
 
 def _is_zero(a: Any) -> bool:
@@ -60,6 +66,9 @@ def lfilter(
       ValueError: if the coefficients are not vectors, ``a[0]`` is zero, or the shape of ``zi``
         does not match.
 
+    Signals in ``float32`` are computed in ``float64``, because poles near 1 cost several digits;
+    on a TPU, and for other narrow dtypes, in their own precision.
+
     >>> lfilter([1.0], [1.0, -0.5], np.float32([1, 0, 0, 1])).tolist()
     [1.0, 0.5, 0.25, 1.125]
     """
@@ -86,14 +95,12 @@ def lfilter(
 
 @compiled("axis", name="lfilter")
 def _filtered(b, a, x, *, axis):
-    b, a, x = together(b, a, x)
-    return _along(b, a, x, axis)[0]
+    return _precisely(lambda b, a, x: _along(b, a, x, axis)[0], *together(b, a, x))
 
 
 @compiled("axis", name="lfilter")
 def _filtered_from(b, a, x, zi, *, axis):
-    b, a, x, zi = together(b, a, x, zi)
-    return _along(b, a, x, axis, zi)
+    return _precisely(lambda b, a, x, zi: _along(b, a, x, axis, zi), *together(b, a, x, zi))
 
 
 def _along(b, a, x, axis, zi=None):
@@ -133,7 +140,7 @@ def _final_state(b, tail, x, y, zi, order):
     n = typeof(x).shape[1]
     if not order:
         return zi
-    lags = np.arange(order)[None, :] - np.arange(order)[:, None] + order  # [i, k]
+    lags = indices(order)[None, :] - indices(order)[:, None] + order  # [i, k]
     zero = lax.full((1,), 0, typeof(b).dtype)
     total = padded(zi, 1, -min(n, order), min(n, order))
     for c, v, sign in ((lax.slice_in_dim(b, 1, typeof(b).shape[0], axis=0), x, 1), (tail, y, -1)):
@@ -256,10 +263,12 @@ def _extension(name, x, axis, padtype, padlen, default) -> tuple[int, int]:
 
 @compiled("axis", "kind", "width", name="filtfilt")
 def _both_ways(b, a, x, *, axis, kind, width):
-    b, a, x = together(b, a, x)
-    state = steady(b, a)
-    return _forward_backward(x, axis, kind, width, lambda v, first: filtered(
-        b, a, v, first * lax.expand_dims(state, (0,)))[0])  # fmt: skip
+    def both(b, a, x):
+        state = lax.expand_dims(steady(b, a), (0,))
+        run = lambda v, first: filtered(b, a, v, first * state)[0]
+        return _forward_backward(x, axis, kind, width, run)
+
+    return _precisely(both, *together(b, a, x))
 
 
 def _forward_backward(x, axis, kind, width, run):
@@ -305,6 +314,8 @@ def sosfilt(
     Raises:
       ValueError: if a shape does not match.
 
+    The precision is as in `lfilter`.
+
     >>> sosfilt([[1.0, 0, 0, 1.0, -0.5, 0]], np.float32([1, 0, 0, 1])).tolist()
     [1.0, 0.5, 0.25, 1.125]
     """
@@ -331,7 +342,8 @@ def _cascade(sos, x, *, axis):
     sos, x = together(sos, x)
     rows = pnp.moveaxis(x, axis, -1)
     shape = typeof(rows).shape
-    y, _ = _filtered_by_all(sos, lax.reshape(rows, (math.prod(shape[:-1]), shape[-1])), None)
+    flat = lax.reshape(rows, (math.prod(shape[:-1]), shape[-1]))
+    y = _precisely(lambda sos, x: _filtered_by_all(sos, x, None)[0], sos, flat)
     return pnp.moveaxis(lax.reshape(y, shape), -1, axis)
 
 
@@ -342,7 +354,7 @@ def _cascade_from(sos, x, zi, *, axis):
     shape, states = typeof(rows).shape, typeof(zi).shape
     batch = math.prod(shape[:-1])
     flat, zi = lax.reshape(rows, (batch, shape[-1])), lax.reshape(zi, (states[0], batch, 2))
-    y, zi = _filtered_by_all(sos, flat, zi)
+    y, zi = _precisely(_filtered_by_all, sos, flat, zi)
     y = pnp.moveaxis(lax.reshape(y, shape), -1, axis)
     return y, pnp.moveaxis(lax.reshape(zi, states), -1, axis + 1)
 
@@ -467,10 +479,10 @@ def sosfiltfilt(
 
 @compiled("axis", "kind", "width", name="sosfiltfilt")
 def _cascade_both_ways(sos, x, *, axis, kind, width):
-    sos, x = together(sos, x)
-    states = _section_states(sos)
+    def both(sos, x):
+        states = _section_states(sos)
+        start = lambda first: pnp.stack([first * v[None] for v in states])
+        run = lambda rows, first: _filtered_by_all(sos, rows, start(first))[0]
+        return _forward_backward(x, axis, kind, width, run)
 
-    def run(rows, first):
-        return _filtered_by_all(sos, rows, pnp.stack([first * v[None] for v in states]))[0]
-
-    return _forward_backward(x, axis, kind, width, run)
+    return _precisely(both, *together(sos, x))

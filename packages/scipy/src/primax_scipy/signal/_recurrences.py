@@ -67,15 +67,20 @@ def _inverse(a: Any, n: int) -> Any:
     _, rest = lax.scan(step, first, None, length=n - 1)
     zero, one = lax.full((1,), 0, dtype), lax.full((1,), 1, dtype)
     response = lax.concatenate([one, lax.reshape(rest, (n - 1,)), zero], 0)
-    lags = np.arange(n)[:, None] - np.arange(n)[None, :]
+    lags = indices(n)[:, None] - indices(n)[None, :]
     return pnp.take(response, np.where(lags >= 0, lags, n), axis=0)
+
+
+def indices(n: int) -> Any:
+    """Integers from 0 below ``n``, of 32 bits with any value of the option ``enable_x64``."""
+    return np.arange(n, dtype=np.int32)
 
 
 def _corner(a: Any, n: int) -> Any:
     """The coefficients ``[n, p]`` with which the last values of a block enter the next one."""
     p = typeof(a).shape[0]
     # Value j of the last p has delay p - j + i at element i.
-    delay = p - np.arange(p)[None, :] + np.arange(n)[:, None]
+    delay = p - indices(p)[None, :] + indices(n)[:, None]
     column = lax.concatenate([a, lax.full((1,), 0, typeof(a).dtype)], 0)
     return pnp.take(column, np.where(delay <= p, delay - 1, p), axis=0)
 

@@ -94,7 +94,6 @@ from ._integrals import exp1 as exp1
 from ._integrals import expi as expi
 from ._integrals import expn as expn
 from ._integrals import fresnel as fresnel
-from ._integrals import owens_t as owens_t
 from ._integrals import sici as sici
 from ._integrals import spence as spence
 from ._lambert import lambertw as lambertw
@@ -103,6 +102,7 @@ from ._line_shapes import shichi as shichi
 from ._line_shapes import voigt_profile as voigt_profile
 from ._logarithms import log_softmax as log_softmax
 from ._logarithms import softmax as softmax
+from ._owens_t import owens_t as owens_t
 from ._polynomials import eval_chebyt as eval_chebyt
 from ._polynomials import eval_chebyu as eval_chebyu
 from ._polynomials import eval_gegenbauer as eval_gegenbauer

@@ -17,6 +17,7 @@ from typing import Any
 
 from primax_core import lax
 from primax_core.extend import dtypes, typeof
+from primax_numpy.declaring import is_complex
 
 from .._elementary import ROOT_HALF, bounded, choose, is_double
 from ._bessel_tables import RECIPROCAL_GAMMA_EVEN, RECIPROCAL_GAMMA_ODD
@@ -226,10 +227,14 @@ def _hankel(mu: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     )  # fmt: skip
 
 
-def _upwards(mu: Any, n: Any, x: Any, sign: float, *pairs: tuple[Any, Any]) -> list[Any]:
-    """Pairs of orders ``mu + n`` and ``mu + n + 1`` by ``F_(v+1) = 2 v / x F_v - sign F_(v-1)``."""
+def upwards(following: Callable[[Any, Any], list[Any]], n: Any, *pairs: tuple[Any, Any]) -> Any:
+    """Pairs of orders ``mu + n`` and ``mu + n + 1`` from those of orders ``mu`` and ``mu + 1``.
+
+    Args:
+      following: a function of ``k`` and of the pairs of orders ``mu + k - 1`` and ``mu + k`` that
+        returns the functions of order ``mu + k + 1``.
+    """
     last = lax.reduce_max(n, tuple(range(n.ndim)))
-    inverse = 2 / x
 
     def going(state: Any) -> Any:
         return state[0] < last
@@ -238,14 +243,34 @@ def _upwards(mu: Any, n: Any, x: Any, sign: float, *pairs: tuple[Any, Any]) -> l
         k, pairs = state
         k = k + 1
         more = k <= n
-        factor = (mu + k) * inverse
         new = [
-            (choose(more, high, low), choose(more, factor * high - sign * low, high))
-            for low, high in pairs
+            (choose(more, high, low), choose(more, highest, high))
+            for (low, high), highest in zip(pairs, following(k, pairs), strict=True)
         ]
         return k, new
 
     return lax.while_loop(going, step, (lax.full_like(last, 0.0), list(pairs)))[1]
+
+
+def _recurrence(mu: Any, x: Any, sign: float) -> Callable[[Any, Any], list[Any]]:
+    """``F_(v+1) = 2 v / x F_v - sign F_(v-1)``, for `upwards`."""
+    inverse = 2 / x
+
+    def following(k: Any, pairs: Any) -> list[Any]:
+        factor = (mu + k) * inverse
+        return [factor * high - sign * low for low, high in pairs]
+
+    return following
+
+
+def without_zero_times(factor: Any, z: Any) -> Any:
+    """The product of a real and a real or complex array, 0 where the factor is, also for infinite
+    ``z``; with the derivative of a zero of the factor, which is ``z``."""
+    if not is_complex(z):
+        return factor * choose((factor == 0) & ~lax.is_finite(z), 0.0, z)
+    finite = lax.is_finite(lax.real(z)) & lax.is_finite(lax.imag(z))
+    z = choose((factor == 0) & ~finite, 0.0, z)
+    return lax.complex(factor * lax.real(z), factor * lax.imag(z))
 
 
 def scaled_power(v: Any, half: Any) -> Any:
@@ -309,7 +334,7 @@ def ordinary(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     n = lax.floor(v + 0.5)
     mu = v - n
     j, j1, y, y1 = _hankel(mu, x)
-    (j, j1), (y, y1) = _upwards(mu, n, x, 1.0, (j, j1), (y, y1))
+    (j, j1), (y, y1) = upwards(_recurrence(mu, x, 1.0), n, (j, j1), (y, y1))
     up, few, middle = _ordinary_cases(v, x)
     series = if_any(few, 2, lambda v, x, few: power_series(v, x, few, -1.0), v, x, few)
     r = _quotient(v, x, middle, -1.0)
@@ -345,7 +370,7 @@ def modified(v: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     ``x > 0``."""
     n = lax.floor(v + 0.5)
     mu = v - n
-    ((k, k1),) = _upwards(mu, n, x, -1.0, modified_second_kind(mu, x))
+    ((k, k1),) = upwards(_recurrence(mu, x, -1.0), n, modified_second_kind(mu, x))
     few, far, middle = _modified_cases(v, x)
     series = if_any(few, 2, lambda v, x, few: power_series(v, x, few, 1.0), v, x, few)
     r = _quotient(v, x, middle, 1.0)

@@ -15,6 +15,7 @@ from primax_core.extend import Array, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, elementwise, is_complex
 
+from .._double_precision import in_double
 from .._elementary import choose
 from ._bessel_kernels import (
     modified,
@@ -22,6 +23,7 @@ from ._bessel_kernels import (
     ordinary,
     ordinary_work,
     sine_and_cosine_of_turns,
+    without_zero_times,
 )
 from ._complex_bessel import of_complex
 from ._operands import called, differentiable, in_blocks
@@ -42,8 +44,12 @@ def _modified_slopes(v: Any, x: Any, out: Any) -> Any:
     return up * i + i1 - i, i - down * i1 - i1, up * k - k1 + k, k1 - k - down * k1
 
 
-ordinary_pairs = differentiable(None, _ordinary_slopes)(in_blocks(ordinary, ordinary_work))
-modified_pairs = differentiable(None, _modified_slopes)(in_blocks(modified, modified_work))
+ordinary_pairs = differentiable(None, _ordinary_slopes)(
+    in_blocks(in_double(ordinary), ordinary_work)
+)
+modified_pairs = differentiable(None, _modified_slopes)(
+    in_blocks(in_double(modified), modified_work)
+)
 
 
 def _is_whole(v: Any) -> Any:
@@ -52,12 +58,6 @@ def _is_whole(v: Any) -> Any:
 
 def is_odd(v: Any) -> Any:
     return lax.rem(lax.abs(v), lax.full_like(v, 2.0)) == 1
-
-
-def without_zero_times(factor: Any, x: Any) -> Any:
-    """The product, 0 where the factor is, also for infinite ``x``; with the derivative of a zero
-    of the factor, which is ``x``."""
-    return factor * choose((factor == 0) & ~lax.is_finite(x), 0.0, x)
 
 
 def split_order(v: Any, x: Any) -> tuple[Any, Any, Any]:

@@ -17,7 +17,27 @@ from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise
 
 from .._elementary import choose
-from ._operands import called, differentiable, in_blocks
+from ._operands import _own, called, differentiable, in_blocks
+
+
+def _root(x: Any) -> Any:
+    """The square root, with the derivative 0 at 0: other arguments have finite derivatives there,
+    and those with respect to ``x`` are replaced by `_infinite_at_zero`."""
+    zero = x == 0
+    return choose(zero, 0.0, lax.sqrt(choose(zero, 1.0, x)))
+
+
+def _infinite_at_zero(fun: Any, i: int, sign: Any = None) -> Any:
+    """The derivative of a function's operations with respect to one operand, infinite where this is
+    0: negative, or with the sign of a function of the operands."""
+
+    def partial(*args: Any) -> Any:
+        xs = args[:-1]
+        infinity = lax.full_like(xs[i], -np.inf) if sign is None else sign(*xs) * np.inf
+        infinity = choose(args[-1] == args[-1], infinity, np.nan)
+        return choose(xs[i] == 0, infinity, _own(fun, i, xs))
+
+    return partial
 
 
 def _duplicated(xs: tuple[Any, ...], add: Any, extra: Any, active: Any) -> Any:
@@ -43,9 +63,9 @@ def _duplicated(xs: tuple[Any, ...], add: Any, extra: Any, active: Any) -> Any:
         far = spread(xs)
         return (i < 40) & lax.reduce_or(far, tuple(range(far.ndim)))
 
-    def step(state: Any) -> Any:
+    def step(state: Any, root: Any = lax.sqrt) -> Any:
         i, xs, scale, total = state
-        roots = tuple(map(lax.sqrt, xs))
+        roots = tuple(map(root, xs))
         a, b, c = roots[0], roots[1], roots[2] if len(xs) > 2 else roots[1]
         mean = a * b + b * c + c * a
         total = add(xs, roots, mean, scale, total)
@@ -53,7 +73,7 @@ def _duplicated(xs: tuple[Any, ...], add: Any, extra: Any, active: Any) -> Any:
 
     # The first step is outside of the loop, because the derivative of sqrt at 0 is infinite, and
     # in the loop also constant arguments have (zero) tangents.
-    start = step((0, tuple(xs), lax.full_like(xs[0], 1.0), extra))
+    start = step((0, tuple(xs), lax.full_like(xs[0], 1.0), extra), _root)
     return lax.while_loop(going, step, start)[1:]
 
 
@@ -97,9 +117,8 @@ first_kind = differentiable(
 )(in_blocks(_first_kind))
 
 
-@differentiable(None, None, None)
 @in_blocks
-def second_kind(x: Any, y: Any, z: Any) -> Any:
+def _second_kind(x: Any, y: Any, z: Any) -> Any:
     """``R_D``: DLMF 19.36.2."""
     infinite = ((x == np.inf) | (y == np.inf) | (z == np.inf)) & (z != 0)
     plain = (x >= 0) & (y >= 0) & (z > 0) & ((x > 0) | (y > 0)) & ~infinite
@@ -122,6 +141,11 @@ def second_kind(x: Any, y: Any, z: Any) -> Any:
     return choose(bad, np.nan, out)
 
 
+second_kind = differentiable(
+    _infinite_at_zero(_second_kind, 0), _infinite_at_zero(_second_kind, 1), None
+)(_second_kind)
+
+
 def _degenerate(x: Any, y: Any, active: Any) -> Any:
     """``R_C`` for ``y > 0``."""
     xs = choose(active, x, 1.0), choose(active, y, 1.0)
@@ -132,17 +156,21 @@ def _degenerate(x: Any, y: Any, active: Any) -> Any:
     return (1 + s * s * (3 / 10 + s * tail)) / lax.sqrt(mean)
 
 
-@differentiable(None, None)
 @in_blocks
-def degenerate(x: Any, y: Any) -> Any:
+def _degenerate_of_both_signs(x: Any, y: Any) -> Any:
     """``R_C``, the principal value for negative ``y``: DLMF 19.2.20."""
     inside = (x >= 0) & (y != 0) & (x < np.inf) & (lax.abs(y) < np.inf)
     left = inside & (y < 0)
     u, v = choose(left, x - y, x), choose(left, -y, y)
-    factor = choose(left, lax.sqrt(choose(left, x / choose(left, u, 1.0), 1.0)), 1.0)
+    factor = choose(left, _root(choose(left, x / choose(left, u, 1.0), 1.0)), 1.0)
     value = factor * _degenerate(u, v, inside)
     infinite = (x >= 0) & (y != 0) & (((x == np.inf) & (y > 0)) | (lax.abs(y) == np.inf))
     return choose(inside, value, choose(infinite, 0.0, lax.full_like(x, np.nan)))
+
+
+degenerate = differentiable(
+    _infinite_at_zero(_degenerate_of_both_signs, 0, lambda x, y: -lax.sign(y)), None
+)(_degenerate_of_both_signs)
 
 
 def _inverse_tangent_ratio(e: Any) -> Any:
@@ -188,9 +216,8 @@ def _sorted(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
-@differentiable(None, None, None, None)
 @in_blocks
-def third_kind(x: Any, y: Any, z: Any, p: Any) -> Any:
+def _third_kind(x: Any, y: Any, z: Any, p: Any) -> Any:
     """``R_J``, the principal value for negative ``p``: DLMF 19.36.2 and 19.20.14."""
     x, y, z = _sorted(x, y, z)
     inside = (x >= 0) & (y > 0) & (z < np.inf) & (p != 0) & (lax.abs(p) < np.inf)
@@ -201,8 +228,8 @@ def third_kind(x: Any, y: Any, z: Any, p: Any) -> Any:
     r = choose(left, moved, p)
     value = _third_kind_of_positive(x, y, z, r, inside)
     product = u * v + moved * q
-    c = choose(left, lax.sqrt(u * v * w / product), 1.0) * _degenerate(product, moved * q, left)
-    f = first_kind(u, v, w)
+    c = choose(left, _root(u * v * w / product), 1.0) * _degenerate(product, moved * q, left)
+    f = _first_kind(u, v, w)
     principal = ((moved - w) * value - 3 * f + 3 * c) / (w + q)
     bad = (x < 0) | (x != x) | (y != y) | (z != z) | (p != p)
     infinite = (x >= 0) & (y > 0) & ((z == np.inf) | (lax.abs(p) == np.inf))
@@ -210,19 +237,30 @@ def third_kind(x: Any, y: Any, z: Any, p: Any) -> Any:
     return choose(bad, np.nan, choose(infinite, 0.0, out))
 
 
+third_kind = differentiable(
+    *[_infinite_at_zero(_third_kind, i, lambda x, y, z, p: -lax.sign(p)) for i in range(3)], None
+)(_third_kind)
+
+
+@in_blocks
 def _area(x: Any, y: Any, z: Any) -> Any:
     """``R_G``: DLMF 19.21.10 with the middle argument last, so that no terms cancel."""
     low, middle, high = _sorted(x, y, z)
     inside = (low >= 0) & (middle > 0) & (high < np.inf)
     a, b, c = (choose(inside, v, 1.0) for v in (low, high, middle))
     value = 0.5 * (
-        c * first_kind(a, b, c) - (a - c) * (b - c) * second_kind(a, b, c) / 3
-        + lax.sqrt(a) * lax.sqrt(b) / lax.sqrt(c)
+        c * _first_kind(a, b, c) - (a - c) * (b - c) * _second_kind(a, b, c) / 3
+        + _root(a) * lax.sqrt(b) / lax.sqrt(c)
     )  # fmt: skip
     ends = choose(low >= 0, 0.5 * lax.sqrt(lax.abs(high)), np.nan)
     out = choose(inside, value, choose(high == np.inf, np.inf, ends))
     bad = (x < 0) | (y < 0) | (z < 0) | (x != x) | (y != y) | (z != z)
     return choose(bad, np.nan, out)
+
+
+area = differentiable(
+    *[_infinite_at_zero(_area, i, lambda x, y, z: lax.full_like(x, 1.0)) for i in range(3)]
+)(_area)
 
 
 @elementwise
@@ -316,4 +354,4 @@ def elliprg(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     >>> round(float(elliprg(0.0, 16.0, 16.0)), 5)
     3.14159
     """
-    return called("elliprg", _area, x, y, z)
+    return called("elliprg", area, x, y, z)

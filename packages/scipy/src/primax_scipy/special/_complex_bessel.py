@@ -20,6 +20,7 @@ from primax_numpy.declaring import is_complex, strong
 
 from .._elementary import choose
 from .._functions import promoted_floats
+from ._bessel_kernels import without_zero_times
 from ._complex_bessel_kernels import (
     as_complex,
     modified,
@@ -53,13 +54,6 @@ def _conjugate_if(condition: Any, z: Any) -> Any:
     return lax.complex(lax.real(z), choose(condition, -lax.imag(z), lax.imag(z)))
 
 
-def _unless_zero(factor: Any, z: Any) -> Any:
-    """``factor z``, 0 where the factor is, also for infinite ``z``; with the derivative in the
-    factor, which is ``z``."""
-    finite = lax.is_finite(lax.real(z)) & lax.is_finite(lax.imag(z))
-    return times(factor, choose((factor == 0) & ~finite, 0.0, z))
-
-
 def _at_zero(v: Any, z: Any) -> Any:
     """``J`` and ``I`` at 0."""
     positive = choose(v == 0, lax.full_like(z, 1.0), 0.0)
@@ -88,8 +82,8 @@ def _ordinary(v: Any, z: Any) -> tuple[Any, Any, Any, Any, Any]:
     bessel_y = times_i(j - decayed)
     sine, cosine = sine_and_cosine_of_turns(s)
     left, turn = v < 0, phase_of_turns(s)
-    left_j = lax.conj(turn) * j + _unless_zero(sine, times_i(decayed))
-    left_y = times(sine, j) + _unless_zero(cosine, bessel_y)
+    left_j = lax.conj(turn) * j + without_zero_times(sine, times_i(decayed))
+    left_y = times(sine, j) + without_zero_times(cosine, bessel_y)
     j, bessel_y = choose(left, left_j, j), choose(left, left_y, bessel_y)
     return j, bessel_y, choose(left, turn * h, h), z, inside
 
@@ -156,7 +150,7 @@ def _modified_pair(v: Any, z: Any) -> tuple[Any, Any, Any, Any]:
     i, k = choose(left, turn * i, i), choose(left, mirrored, k)
     sine, _ = sine_and_cosine_of_turns(s)
     decay = times(lax.exp(choose(left, lax.full_like(x, 0.0), -2 * x)), lax.conj(wave))
-    other = i + (2 / math.pi) * _unless_zero(sine, decay * k)
+    other = i + (2 / math.pi) * without_zero_times(sine, decay * k)
     return choose(v < 0, other, i), k, z, inside
 
 

@@ -9,6 +9,7 @@ at ``z`` and ``-z`` by DLMF 10.34.2; near the real axis from the expansion at in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from primax_core import lax
@@ -20,6 +21,7 @@ from ._bessel_kernels import (
     scaled_power,
     sine_and_cosine_of_turns,
     sums,
+    upwards,
 )
 from ._operands import if_any, level
 from ._sines import sine_and_cosine
@@ -159,25 +161,14 @@ def _second_kind(z: Any, mu: Any, mirrored: Any) -> tuple[Any, Any, Any, Any]:
     return k, k1, high[1], high1[1]
 
 
-def _upwards(mu: Any, n: Any, inverse: Any, *pairs: tuple[Any, Any]) -> list[tuple[Any, Any]]:
-    """Pairs of orders ``mu + n`` and ``mu + n + 1``: ``K`` of ``z``, then of ``-z``."""
-    last = lax.reduce_max(n, tuple(range(n.ndim)))
+def _recurrence(mu: Any, inverse: Any) -> Callable[[Any, Any], list[Any]]:
+    """That of ``K`` of ``z``, then of ``-z``, for :func:`upwards`."""
 
-    def going(state: Any) -> Any:
-        return state[0] < last
-
-    def step(state: Any) -> Any:
-        k, pairs = state
-        k = k + 1
-        more = k <= n
+    def following(k: Any, pairs: Any) -> list[Any]:
         factor = times(2 * (mu + k), inverse)
-        out = []
-        for (low, high), f in zip(pairs, (factor, -factor)):
-            out.append((choose(more, high, low), choose(more, f * high + low, high)))
-        return k, out
+        return [f * high + low for (low, high), f in zip(pairs, (factor, -factor), strict=True)]
 
-    out: Any = lax.while_loop(going, step, (lax.full_like(last, 0.0), list(pairs)))
-    return list(out[1])
+    return following
 
 
 def _power_series(z: Any, v: Any, active: Any) -> tuple[Any, Any]:
@@ -266,7 +257,7 @@ def modified(v: Any, z: Any) -> tuple[Any, Any, Any, Any]:
     few, mirrored, far, middle = _cases(v, z)
     k, k1, o, o1 = _second_kind(z, mu, mirrored)
     inverse = _safe_inverse(z)
-    (k, k1), (o, o1) = _upwards(mu, n, inverse, (k, k1), (o, o1))
+    (k, k1), (o, o1) = upwards(_recurrence(mu, inverse), n, (k, k1), (o, o1))
     turn = phase(lax.imag(z))
     # exp(-z - Re z) exp(πiv) K_v / πi is the exponentially small part of I_v
     small = times(lax.exp(-2 * lax.real(z)), lax.conj(turn)) * phase_of_turns(v)

@@ -15,6 +15,7 @@ from primax_numpy.exponentials import logistic
 from .._elementary import choose, is_double
 from .._functions import promoted_floats
 from ._gammas import _same_shape, matched
+from ._operands import differentiable
 
 
 def _zeros(x: Any) -> Any:
@@ -328,6 +329,25 @@ def _power_less_1(log: Any, power: Any) -> Any:
     return choose(tiny, near, lax.expm1(safe * log) / safe)
 
 
+@differentiable(
+    lambda x, power, _: choose(power == 1, 1.0, choose(power > 1, 0.0, lax.full_like(x, np.inf))),
+    lambda x, power, _: 1 / (power * power),
+)
+def _box_cox_of_0(x: Any, power: Any) -> Any:
+    """``(x^power - 1) / power`` for ``x`` 0 and a positive power."""
+    return -1 / power
+
+
+def _box_cox(log: Any, x: Any, power: Any, end: float) -> Any:
+    """The transformation; ``log`` is a function of ``x`` that is infinite at ``end``."""
+    if is_complex(x):
+        return _power_less_1(log(x), power)
+    at_end = (x == end) & (power > 0)
+    usual = _power_less_1(log(choose(at_end, end + 1.0, x)), power)
+    zero = choose(at_end, x - end, 0.0)
+    return choose(at_end, _box_cox_of_0(zero, choose(at_end, power, 1.0)), usual)
+
+
 @elementwise
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Box-Cox transformation, ``(x^lmbda - 1) / lmbda``; the logarithm for ``lmbda`` 0.
@@ -351,7 +371,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     (2.0, 1.3863)
     """
     x, power = _same_shape(*promoted_floats("boxcox", x, lmbda))
-    return _power_less_1(lax.log(x), power)
+    return _box_cox(lax.log, x, power, 0.0)
 
 
 @elementwise
@@ -377,4 +397,4 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     (2.0, 1.3863)
     """
     x, power = _same_shape(*promoted_floats("boxcox1p", x, lmbda))
-    return _power_less_1(lax.log1p(x), power)
+    return _box_cox(lax.log1p, x, power, -1.0)

@@ -20,6 +20,7 @@ from primax_numpy.declaring import (
     strong,
 )
 
+from .. import _double_words as double_words
 from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, widened
 from .._functions import floats, like, promoted_floats
 from ._complex_integrals import complex_digamma
@@ -204,9 +205,15 @@ def _gamma(x: Any) -> Any:
         limit = 36.0
         right = _by_product(bounded(y, 0.5, limit), (16, 9, 4, 2, 1, 1, 1))
     right = choose(y > limit, np.inf, right)
-    near_zero = x - lax.floor(x + 0.5)
-    odd = lax.rem(lax.abs(lax.floor(x + 0.5)), lax.full_like(x, 2.0)) == 1
-    wave = lax.sin(math.pi * near_zero) * choose(odd, lax.full_like(x, -1.0), 1.0)
+    whole = lax.floor(x + 0.5)
+    rest = x - whole
+    square = rest * rest
+    # sin(πx) by its series; XLA calls a library function for each sine and each remainder.
+    sine: Any = 0.0
+    for k in reversed(range(11 if is_double(x) else 7)):
+        sine = sine * square + (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1)
+    odd = 0.5 * whole != lax.floor(0.5 * whole)
+    wave = sine * choose(odd, -rest, rest)
     mirrored = math.pi / (choose(pole, 1.0, wave) * right)
     out = choose(left, mirrored, right)
     at_pole = choose(x == 0, 1 / x, np.nan)
@@ -309,7 +316,13 @@ def log_beta(a: Any, b: Any) -> Any:
         + _stirling_rest(part) + _stirling_rest(big) - _stirling_rest(joint)
         - (big - 0.5) * lax.log1p(part / big)
     )  # fmt: skip
-    plain = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    rounded, error = double_words.total(a, b)
+    # Near the zero at (1, 1) the rounding error of a + b matters. It is multiplied by the first
+    # terms of the digamma function of z + 1/2, the derivative of DLMF 5.11.8.
+    z = choose(low > 0.25, rounded - 0.5, 1.0)
+    digamma = lax.log(z) + 1 / (24 * lax.square(z))
+    correction = choose(low > 0.25, error, 0.0) * digamma
+    plain = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(rounded) - correction
     far = large & (low > 0) & (high < np.inf)
     return choose(far, choose(both, two, one), plain)
 
@@ -401,16 +414,23 @@ def _shifted(x: Any) -> tuple[Any, Any]:
 
 def _rising_of_positive(z: Any, m: Any) -> Any:
     """``gamma(z + m) / gamma(z)`` for positive ``z`` and ``z + m``: Stirling's formula, without
-    the terms that cancel, and with the power as one operation."""
+    the terms that cancel, and with the power as one operation.
+
+    The difference of the arguments is computed from ``m``: the rounding errors of the arguments
+    themselves then have almost no influence.
+    """
     end = z + m
-    rounded = end - z
-    lost = (z - (end - rounded)) + (m - rounded)  # of the sum: Knuth, TAOCP 2, 4.2.2
     (u, below), (v, above) = _shifted(z), _shifted(end)
-    gap = choose((z >= 8) == (end >= 8), m, v - u)
-    bend = (u - 0.5) * lax.log1p(gap / u) - gap + (_stirling_rest(v) - _stirling_rest(u))
+    moved = choose(end < 8, lax.full_like(m, 8.0), 0.0) - choose(z < 8, lax.full_like(m, 8.0), 0.0)
+    gap = m + moved
+    rounding = m - (gap - moved)
+    # In float64, XLA's log1p errs by 100 ulp near -0.4.
+    falls = gap < 0
+    sign = choose(falls, lax.full_like(m, -1.0), 1.0)
+    log_ratio = sign * lax.log1p(sign * gap / choose(falls, v, u))
+    bend = (u - 0.5) * log_ratio - gap + (_stirling_rest(v) - _stirling_rest(u))
     half = lax.pow(v, 0.5 * gap)
-    slope = lost * (lax.log(v) - 0.5 / v)  # the derivative of log-gamma is nearly this
-    return (half * (lax.exp(bend) * (1 + slope) * (below / above))) * half
+    return (half * (lax.exp(bend) * (1 + rounding * lax.log(v)) * (below / above))) * half
 
 
 @elementwise

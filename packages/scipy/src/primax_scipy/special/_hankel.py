@@ -13,8 +13,8 @@ from primax_numpy.declaring import elementwise, is_complex, strong
 
 from .._elementary import choose
 from .._functions import at_least_single
-from ._bessel_kernels import sine_and_cosine_of_turns
-from ._bessel_orders import ordinary_pairs, split_order, without_zero_times
+from ._bessel_kernels import sine_and_cosine_of_turns, without_zero_times
+from ._bessel_orders import ordinary_pairs, split_order
 from ._complex_bessel import of_complex
 from ._gammas import matched
 

@@ -130,7 +130,9 @@ def _gamma_ratios(*ratios: tuple[Sequence[Any], Sequence[Any]], slopes: bool = F
         arguments += [*over, *safe]
     # One operation for all of them, because its expansion is long
     joined = _stacked(*arguments)
-    values = iter(zip(lax.lgamma(joined), plain_sign(joined), strict=True))
+    # The barrier, because XLA would compute them again in each of their uses
+    both = lax.optimization_barrier((lax.lgamma(joined), plain_sign(joined)))
+    values = iter(zip(*both, strict=True))
     outs = []
     for (over, under), infinite in zip(ratios, poles, strict=True):
         sign: Any = 1.0

@@ -1,4 +1,4 @@
-"""Exponential, sine, cosine and Fresnel integrals, the dilogarithm, Owen's T function."""
+"""Exponential, sine, cosine and Fresnel integrals, and the dilogarithm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from primax_core.extend import Array, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import as_inexact, elementwise, is_complex, strong
 
-from .._elementary import ROOT_2, ROOT_HALF, bounded, chebyshev, choose, halves, is_double, widened
+from .._elementary import ROOT_2, bounded, chebyshev, choose, halves, is_double, widened
 from .._functions import at_least_single, floats, single_or_double
 from ._complex_integrals import complex_exp1, complex_expi, complex_spence
-from ._gammas import _same_shape, matched
+from ._gammas import matched
 from ._tables import (
     CI_NEAR,
     DILOGARITHM,
@@ -424,69 +424,3 @@ def spence(x: ArrayLike) -> Array:
         return complex_spence(strong(x))
     single_or_double("spence", x)
     return _spence(strong(x))
-
-
-# Owen's T function
-
-
-_NODES = np.polynomial.legendre.leggauss(32)
-
-
-@custom_jvp
-def _owen(h: Any, a: Any) -> Any:
-    h, size = lax.abs(h), lax.abs(a)
-    large = size > 1
-    # T(h, a) = (Q(h) + Q(ah)) / 2 - Q(h) Q(ah) - T(ah, 1/a), with upper tails Q
-    height = choose(large, h * size, h)
-    height = choose(height == height, height, 0.0)
-    ratio = choose(large, 1 / size, size)
-    top = lax.min(ratio, 9 / lax.max(height, lax.full_like(h, 1e-3)))
-    total: Any = 0.0
-    for node, weight in zip(*_NODES):
-        u = lax.square(top * (0.5 * (float(node) + 1)))
-        tilt = lax.exp(-0.5 * u * lax.square(lax.min(height, lax.full_like(h, 1e4))))
-        total = total + (0.5 * float(weight)) * tilt / (1 + u)
-    bell = lax.exp(-0.5 * lax.square(height))
-    inner = top * total * bell / (2 * math.pi)
-    tails = [0.5 * lax.erfc(ROOT_HALF * v) for v in (h, height)]
-    outer = 0.5 * (tails[0] + tails[1]) - tails[0] * tails[1] - inner
-    outer = choose((size == np.inf), 0.5 * tails[0], outer)
-    out = choose(large, outer, inner)
-    return choose(a < 0, -out, choose((h != h) | (a != a), np.nan, out))
-
-
-@_owen.defjvp
-def _owen_jvp(primals, tangents):
-    (h, a), (th, ta) = primals, tangents
-    bell = lax.exp(-0.5 * lax.square(h))
-    by_h = -bell * lax.erf(ROOT_HALF * (a * h)) / (2 * math.sqrt(2 * math.pi))
-    more = 1 + lax.square(a)
-    by_a = lax.exp(-0.5 * lax.square(h) * more) / (2 * math.pi * more)
-    return _owen(h, a), th * by_h + ta * by_a
-
-
-@elementwise
-def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
-    """Owen's T function, the probability of ``X > h`` and ``0 < Y < a X`` for normal variables.
-
-    It is the integral of ``exp(-h² (1 + t²) / 2) / (1 + t²)`` from 0 to ``a``, divided by ``2π``,
-    by Gauss-Legendre quadrature.
-
-    Args:
-      h, a: real numbers whose shapes broadcast; integers are converted to the default float type.
-
-    Returns:
-      An array of the common shape and the promoted dtype. It is even in ``h``, and odd in ``a``.
-
-    Raises:
-      TypeError: if an argument is not an array or a number. Lists are not converted.
-      ValueError: if an argument is complex, or the shapes do not broadcast.
-
-    The derivative with respect to ``a`` is ``exp(-h**2 * (1 + a**2) / 2) / (2 * pi * (1 + a**2))``.
-
-    >>> round(float(owens_t(0.0, 1.0)), 6)
-    0.125
-    """
-    h, a = (at_least_single(strong(as_inexact(v))) for v in matched("owens_t", h, a))
-    h, a = _same_shape(h, a)
-    return _owen(h, a)

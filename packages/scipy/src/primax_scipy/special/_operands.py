@@ -14,6 +14,7 @@ from primax_core.custom_derivatives import SymbolicZero
 from primax_core.extend import typeof
 from primax_numpy.declaring import strong
 
+from .._elementary import any_of
 from .._functions import at_least_single, like
 from ._gammas import matched
 
@@ -124,9 +125,8 @@ def if_any(condition: Any, count: int, fun: Callable[..., Any], *xs: Any) -> tup
 
     The arrays have the shape and dtype of the first operand.
     """
-    some = lax.reduce_or(condition, tuple(range(typeof(condition).ndim)))
     none = lambda *ys: (lax.full_like(ys[0], 0.0),) * count
-    out: tuple[Any, ...] = lax.cond(some, lambda *ys: tuple(fun(*ys)), none, *xs)
+    out: tuple[Any, ...] = lax.cond(any_of(condition), lambda *ys: tuple(fun(*ys)), none, *xs)
     return out
 
 

@@ -12,9 +12,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from primax_core import lax
-from primax_core.extend import typeof
 
-from .._elementary import bounded, choose, is_double
+from .._elementary import any_of, bounded, choose, is_double
 
 _HALF_PI: Final = Fraction(62831853071795864769252867665590057683943, 4 * 10**40)
 
@@ -63,10 +62,7 @@ def sine_and_cosine(x: Any) -> tuple[Any, Any]:
         one, two, rest = _PARTS[double]
         return _of_quarter(k, ((x - k * one) - k * two) - k * rest)
 
-    out: tuple[Any, Any] = lax.cond(
-        lax.reduce_or(large, tuple(range(typeof(x).ndim))),
-        lambda x: (lax.sin(x), lax.cos(x)), reduced, x,
-    )  # fmt: skip
+    out: tuple[Any, Any] = lax.cond(any_of(large), lambda x: (lax.sin(x), lax.cos(x)), reduced, x)
     return out
 
 

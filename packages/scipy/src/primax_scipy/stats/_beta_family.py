@@ -17,8 +17,11 @@ from ._continuous import Continuous, functions
 from ._curves import beta_curve, f_curve
 from ._domains import POSITIVE
 from ._first_quantiles import of_beta
+from ._inversion import implicit
 from ._log_tails import log_beta_tail
 from ._logarithms import log_beta_density, log_one_plus_square
+from ._powers import power
+from ._t_quantiles import t_quantile
 
 
 def _beta_entropy(a: Any, b: Any) -> Any:
@@ -61,6 +64,7 @@ beta: Final = functions(
         shapes={"a": POSITIVE, "b": POSITIVE},
         support=(0.0, 1.0),
         logpdf=log_beta_density,
+        pdf_at_ends=lambda x, a, b: power(x, a - 1) * power(1 - x, b - 1) * lax.exp(-betaln(a, b)),
         cdf=lambda x, a, b: lax.betainc(a, b, x),
         sf=beta_sf,
         logcdf=lambda x, a, b: log_beta_tail(a, b, x, 1 - x),
@@ -200,6 +204,7 @@ t: Final = functions(
         logpdf=_log_t_density,
         cdf=_t_cdf,
         logcdf=_log_t_cdf,
+        ppf=implicit(t_quantile, _t_cdf, _log_t_density),
         mean=lambda df: choose(df > 1, 0 * df, math.inf),  # as in SciPy
         var=_t_variance,
         entropy=_t_entropy,
@@ -215,6 +220,12 @@ def _log_f_density(x: Any, dfn: Any, dfd: Any) -> Any:
     a, b = 0.5 * dfn, 0.5 * dfd
     ratio = dfn / dfd
     return xlogy(a - 1, x) + a * lax.log(ratio) - betaln(a, b) - (a + b) * lax.log1p(ratio * x)
+
+
+def _f_density_at_zero(x: Any, dfn: Any, dfd: Any) -> Any:
+    a, b, ratio = 0.5 * dfn, 0.5 * dfd, dfn / dfd
+    smooth = a * lax.log(ratio) - betaln(a, b) - (a + b) * lax.log1p(ratio * x)
+    return power(x, a - 1) * lax.exp(smooth)
 
 
 def _share(x: Any, dfn: Any, dfd: Any) -> tuple[Any, Any]:
@@ -335,6 +346,7 @@ f: Final = functions(
         shapes={"dfn": POSITIVE, "dfd": POSITIVE},
         support=(0.0, math.inf),
         logpdf=_log_f_density,
+        pdf_at_ends=_f_density_at_zero,
         cdf=_f_cdf,
         sf=_f_sf,
         logcdf=lambda x, m, n: log_beta_tail(0.5 * m, 0.5 * n, *_share(x, m, n)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from primax_numpy import random
 
 from .._elementary import choose, is_double
 from ..special import i0e, i1e, spence
+from ..special._operands import differentiable
 from ._continuous import Continuous, functions
 from ._domains import FRACTION, NONNEGATIVE
 
@@ -21,8 +23,8 @@ def _log_von_mises(x: Any, kappa: Any) -> Any:
     return -2 * kappa * lax.square(lax.sin(0.5 * x)) - lax.log((2 * math.pi) * i0e(kappa))
 
 
-def _integral(low: Any, high: Any, kappa: Any, power: int) -> Any:
-    """Integral of ``x^power`` times the density, by a Gauss-Legendre rule.
+def _integral(low: Any, high: Any, kappa: Any, factor: Callable[[Any], Any] | None = None) -> Any:
+    """Integral of the density, times a function, by a Gauss-Legendre rule.
 
     The interval is at most 9 standard deviations of a concentrated distribution, for which the rule
     has enough nodes.
@@ -36,7 +38,7 @@ def _integral(low: Any, high: Any, kappa: Any, power: int) -> Any:
         node, weight = (lax.dynamic_index_in_dim(v, i, 0, False) for v in table)
         x = middle + half * node
         value = lax.exp(-2 * kappa * lax.square(lax.sin(0.5 * x)))
-        return total + weight * (value * lax.square(x) if power else value)
+        return total + weight * (value if factor is None else value * factor(x))
 
     total = lax.fori_loop(0, len(nodes), add, lax.full_like(low, 0))
     return total * half / ((2 * math.pi) * i0e(kappa))
@@ -47,12 +49,26 @@ def _extent(kappa: Any) -> Any:
     return 9 / lax.sqrt(choose(kappa > 1, kappa, 1.0))
 
 
-def _lower_tail(x: Any, kappa: Any) -> Any:
-    """The CDF for ``x <= 0``."""
+def _lower_tail(x: Any, kappa: Any, factor: Callable[[Any], Any] | None = None) -> Any:
+    """The CDF for ``x <= 0``, or the integral of the density times a function."""
     low = x - _extent(kappa)
-    return _integral(choose(low > -math.pi, low, -math.pi), x, kappa, 0)
+    return _integral(choose(low > -math.pi, low, -math.pi), x, kappa, factor)
 
 
+def _von_mises_density(x: Any, kappa: Any, _: Any) -> Any:
+    return lax.exp(_log_von_mises(x, kappa))
+
+
+def _von_mises_cdf_by_kappa(x: Any, kappa: Any, _: Any) -> Any:
+    """The integral of the density's derivative, whose factor is ``cos(t) - I1(kappa) / I0(kappa)``;
+    ``2 sin²(t/2)`` for ``1 - cos(t)`` keeps the digits of a concentrated distribution."""
+    end = -lax.abs(x)
+    rest = (i0e(kappa) - i1e(kappa)) / i0e(kappa)
+    change = _lower_tail(end, kappa, lambda t: rest - 2 * lax.square(lax.sin(0.5 * t)))
+    return choose(x < 0, change, -change)
+
+
+@differentiable(_von_mises_density, _von_mises_cdf_by_kappa)
 def _von_mises_cdf(x: Any, kappa: Any) -> Any:
     tail = _lower_tail(-lax.abs(x), kappa)
     return choose(x < 0, tail, 1 - tail)
@@ -61,7 +77,7 @@ def _von_mises_cdf(x: Any, kappa: Any) -> Any:
 def _von_mises_variance(kappa: Any) -> Any:
     extent = _extent(kappa)
     high = choose(extent < math.pi, extent, math.pi)
-    return 2 * _integral(0 * high, high, kappa, 2)
+    return 2 * _integral(0 * high, high, kappa, lax.square)
 
 
 def _sample_von_mises(key: Any, shape: Any, dtype: Any, kappa: Any) -> Any:

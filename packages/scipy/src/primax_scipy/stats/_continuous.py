@@ -20,6 +20,7 @@ from primax_core import lax
 from primax_core.extend import typeof
 
 from .._elementary import choose
+from ..special._operands import if_any
 from ._arguments import declared, together, with_signature
 from ._domains import Domain
 from ._inversion import quantile
@@ -52,6 +53,7 @@ class Continuous:
       guess: a first value for the inversion of the tails, as in `_first_quantiles`.
       curve: the distribution on the real line, if `_series_inversion` inverts the tails.
       sample: a function of a key, a shape, a dtype and the parameters.
+      pdf_at_ends: the density as a product of powers, for its derivatives at finite ends.
       valid: a condition on all parameters, besides their domains.
       first: the names of the first parameter where the reference has others.
     """
@@ -64,6 +66,7 @@ class Continuous:
     periodic: bool = False
     symmetric: bool = False
     logpdf: Kernel
+    pdf_at_ends: Kernel | None = None
     cdf: Kernel | None = None
     sf: Kernel | None = None
     logcdf: Kernel | None = None
@@ -240,6 +243,26 @@ def _density(of: Continuous, kernel: Kernel, name: str) -> Kernel:
     return logpdf
 
 
+def _with_ends(of: Continuous, log: Kernel, name: str) -> Kernel:
+    """The density, whose derivatives at the ends are not those of its logarithm."""
+
+    def pdf(x: Any, *rest: Any) -> Any:
+        x, *shapes, loc, scale = together(name, x, *rest)
+        z = (x - loc) / scale
+        low, high = of.ends(*shapes)
+        at_end = ((z == low) | (z == high)) & (lax.abs(z) < math.inf)
+        interior = _interior((low, high), z)
+        usual = lax.exp(log(choose(at_end, loc + scale * interior, x), *shapes, loc, scale))
+
+        def ends(z: Any, scale: Any, *shapes: Any) -> tuple[Any]:
+            return (of.pdf_at_ends(z, *shapes) / scale,)  # type: ignore[misc]
+
+        (value,) = if_any(at_end, 1, ends, choose(at_end, z, interior), scale, *shapes)
+        return choose(at_end & _accepted(of, shapes, scale), value, usual)
+
+    return pdf
+
+
 def _tail(of: Continuous, kernel: Kernel, name: str, outside: tuple[float, float]) -> Kernel:
     def tail(x: Any, *rest: Any) -> Any:
         x, *shapes, loc, scale = together(name, x, *rest)
@@ -345,6 +368,8 @@ def functions(of: Continuous) -> Functions:
     name = of.name
     log = _density(of, kernels["logpdf"], f"{name}.logpdf")
     pairs: dict[str, Kernel] = {"logpdf": log, "pdf": lambda *args: lax.exp(log(*args))}
+    if of.pdf_at_ends is not None:
+        pairs["pdf"] = _with_ends(of, log, f"{name}.pdf")
     for kind, outside in _OUTSIDE.items():
         pairs[kind] = _tail(of, kernels[kind], f"{name}.{kind}", outside)
     for kind in ("ppf", "isf"):

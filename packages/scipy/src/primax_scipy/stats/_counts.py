@@ -19,6 +19,7 @@ from ._discrete import Discrete, functions
 from ._domains import ABOVE_ONE, CHANCE, NONNEGATIVE, POSITIVE, PROBABILITY, WHOLE
 from ._log_tails import log_beta_tail, log_lower_gamma, log_upper_gamma
 from ._logarithms import log_binomial, log_poisson
+from ._powers import power
 
 
 def _entropy_of_two(p: Any) -> Any:
@@ -45,6 +46,11 @@ bernoulli: Final = functions(
         ),
     )
 )
+
+
+def _ways(n: Any, k: Any) -> Any:
+    """The binomial coefficient."""
+    return lax.exp(lax.lgamma(n + 1) - lax.lgamma(k + 1) - lax.lgamma(n - k + 1))
 
 
 def _binomial_arguments(k: Any, n: Any, p: Any) -> tuple[Any, Any, Any]:
@@ -79,6 +85,7 @@ binom: Final = functions(
         shapes={"n": WHOLE, "p": PROBABILITY},
         support=lambda n, p: (0.0, n),
         logpmf=lambda k, n, p: log_binomial(k, n, p, 1 - p, small=False),
+        pmf_at_ends=lambda k, n, p: _ways(n, k) * power(p, k) * power(1 - p, n - k),
         cdf=_binomial_cdf,
         sf=_binomial_sf,
         logcdf=_log_binomial_cdf,
@@ -94,6 +101,22 @@ def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
     return log_binomial(n, n + k, p, 1 - p) + lax.log(n / (n + k))
 
 
+def _certain(k: Any, n: Any, p: Any) -> tuple[Any, Any, Any]:
+    """A condition that ``p`` is 1, the CDF there, and ``p`` where it is not."""
+    certain = p == 1
+    return certain, choose(k == 0, lax.pow(p, n), 1.0), choose(certain, 0.5, p)
+
+
+def _negative_binomial_cdf(k: Any, n: Any, p: Any) -> Any:
+    certain, end, p = _certain(k, n, p)
+    return choose(certain, end, lax.betainc(n, k + 1, p))
+
+
+def _negative_binomial_sf(k: Any, n: Any, p: Any) -> Any:
+    certain, end, p = _certain(k, n, p)
+    return choose(certain, 1 - end, beta_sf(p, n, k + 1))
+
+
 def _sample_negative_binomial(key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> Any:
     first, second = random.split(key)
     rate = random.gamma(first, n, shape, dtype) * (1 - p) / p
@@ -106,8 +129,9 @@ nbinom: Final = functions(
         title="negative binomial distribution of failures before ``n`` successes",
         shapes={"n": POSITIVE, "p": CHANCE},
         logpmf=_negative_binomial,
-        cdf=lambda k, n, p: lax.betainc(n, k + 1, p),
-        sf=lambda k, n, p: beta_sf(p, n, k + 1),
+        pmf_at_ends=lambda k, n, p: _ways(n + k - 1, k) * power(p, n) * power(1 - p, k),
+        cdf=_negative_binomial_cdf,
+        sf=_negative_binomial_sf,
         logcdf=lambda k, n, p: log_beta_tail(n, k + 1, p, 1 - p),
         logsf=lambda k, n, p: log_beta_tail(k + 1, n, 1 - p, p),
         mean=lambda n, p: n * (1 - p) / p,
@@ -128,13 +152,14 @@ def _geometric_quantile(log: Any, p: Any) -> Any:
 
 def _geometric_tail(k: Any, p: Any) -> Any:
     """``(1 - p)**k``, whose exponent is corrected for its rounding error."""
-    exponent = k * lax.log1p(-p)
-    rest, lost = double_words.total(-p, lax.full_like(p, 1.0))
     usual = p < 1
-    rest = choose(usual, rest, 1.0)
+    inner = choose(usual, p, 0.5)
+    exponent = k * lax.log1p(-inner)
+    rest, lost = double_words.total(-inner, lax.full_like(p, 1.0))
     head, error = double_words.log(rest)
     head, error = double_words.times((head, error + lost / rest), k)
-    return double_words.exp_with(exponent, (head - exponent) + error)
+    tail = double_words.exp_with(exponent, (head - exponent) + error)
+    return choose(usual, tail, choose(k == 1, 1 - p, 0.0))
 
 
 geom: Final = functions(
@@ -144,6 +169,7 @@ geom: Final = functions(
         shapes={"p": CHANCE},
         support=(1.0, math.inf),
         logpmf=lambda k, p: xlog1py(k - 1, -p) + lax.log(p),
+        pmf_at_ends=lambda k, p: p * power(1 - p, k - 1),
         sf=_geometric_tail,
         logsf=lambda k, p: k * lax.log1p(-p),
         ppf=lambda q, p: lax.stop_gradient(_geometric_quantile(lax.log1p(-q), p)),

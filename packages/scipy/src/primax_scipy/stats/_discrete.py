@@ -13,7 +13,9 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import typeof
 
+from .._double_precision import in_double
 from .._elementary import choose
+from ..special._operands import if_any
 from ._arguments import declared, together, with_signature
 from ._continuous import Functions, documentation, with_empty
 from ._domains import Domain
@@ -35,6 +37,10 @@ class Discrete:
       support: both ends, or a function of the parameters that returns them.
       whole: False if probabilities of numbers between integers are those of the kernel too.
       cdf, sf, logcdf, logsf: tails; without any of them, probabilities are added.
+      pmf_at_ends: the probability as a product of powers, for derivatives with respect to the last
+        parameter where this is 0 or 1.
+      ratio: the probability of ``k + 1`` divided by that of ``k``, for the addition.
+      double: True if tails of ``float32`` numbers are computed in ``float64``.
     """
 
     name: str
@@ -43,10 +49,13 @@ class Discrete:
     support: Any = (0.0, math.inf)
     whole: bool = True
     logpmf: Kernel
+    pmf_at_ends: Kernel | None = None
     cdf: Kernel | None = None
     sf: Kernel | None = None
     logcdf: Kernel | None = None
     logsf: Kernel | None = None
+    ratio: Kernel | None = None
+    double: bool = False
     ppf: Kernel | None = None
     isf: Kernel | None = None
     mean: Kernel
@@ -80,7 +89,7 @@ class Discrete:
                 tails[f"log{one}"] = lambda k, *s, _pair=pair: log_of(
                     _pair[0](k, *s), _pair[1](k, *s)
                 )
-        return tails
+        return {n: in_double(tail) for n, tail in tails.items()} if self.double else tails
 
 
 def _added(of: Discrete) -> tuple[Kernel, Kernel]:
@@ -93,7 +102,7 @@ def _added(of: Discrete) -> tuple[Kernel, Kernel]:
         last = begin > high  # the upper tail is empty
         begin = choose(last, high, begin)
         ends = choose(left, low, begin), choose(left, k, high)
-        log = log_sum(of.logpmf, begin, *ends, *shapes)
+        log = log_sum(of.logpmf, begin, *ends, *shapes, ratio=of.ratio)
         log = choose(last, -math.inf, choose(log < 0, log, 0.0))
         other = log_complement(choose(last, -1.0, log))
         return choose(left, log, choose(last, 0.0, other)), choose(left, other, log)
@@ -216,6 +225,27 @@ def _probability(of: Discrete, name: str) -> Kernel:
     return logpmf
 
 
+def _with_ends(of: Discrete, log: Kernel, name: str) -> Kernel:
+    """The probability, with derivatives at the ends that are not those of its logarithm."""
+
+    def pmf(k: Any, *rest: Any) -> Any:
+        k, *shapes, loc = together(name, k, *rest)
+        *others, p = shapes
+        x = k - loc
+        low, high = of.ends(x, *shapes)
+        at_end = ((p == 0) | (p == 1)) & _accepted(of, shapes, loc) & (x == x)
+        within = at_end & (x >= low) & (x <= high) & (lax.floor(x) == x)
+        usual = lax.exp(log(k, *others, choose(at_end, 0.5, p), loc))
+
+        def ends(x: Any, *shapes: Any) -> tuple[Any]:
+            return (of.pmf_at_ends(x, *shapes),)  # type: ignore[misc]
+
+        (value,) = if_any(within, 1, ends, choose(within, x, low), *shapes)
+        return choose(within, value, choose(at_end, 0.0, usual))
+
+    return pmf
+
+
 def _tail(of: Discrete, kernel: Kernel, name: str, outside: tuple[float, float]) -> Kernel:
     def tail(k: Any, *rest: Any) -> Any:
         k, *shapes, loc = together(name, k, *rest)
@@ -271,6 +301,8 @@ def functions(of: Discrete) -> Functions:
     name = of.name
     log = _probability(of, f"{name}.logpmf")
     pairs: dict[str, Kernel] = {"logpmf": log, "pmf": lambda *args: lax.exp(log(*args))}
+    if of.pmf_at_ends is not None:
+        pairs["pmf"] = _with_ends(of, log, f"{name}.pmf")
     tails = of.tails()
     for kind, outside in _OUTSIDE.items():
         pairs[kind] = _tail(of, tails[kind], f"{name}.{kind}", outside)

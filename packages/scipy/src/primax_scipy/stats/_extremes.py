@@ -15,6 +15,7 @@ from .._elementary import bounded, choose, is_double
 from ..special import xlogy
 from ._continuous import Continuous, functions
 from ._domains import POSITIVE
+from ._powers import power
 
 _EULER: Final = float(np.euler_gamma)
 
@@ -88,6 +89,10 @@ def _log_weibull_density(x: Any, c: Any) -> Any:
     return lax.log(c) + xlogy(c - 1, x) - lax.pow(x, c)
 
 
+def _weibull_density_at_zero(x: Any, c: Any) -> Any:
+    return c * power(x, c - 1) * lax.exp(-power(x, c))
+
+
 def _weibull_mean(c: Any) -> Any:
     return lax.exp(lax.lgamma(1 + 1 / c))
 
@@ -108,6 +113,7 @@ weibull_min: Final = functions(
         shapes={"c": POSITIVE},
         support=(0.0, math.inf),
         logpdf=_log_weibull_density,
+        pdf_at_ends=_weibull_density_at_zero,
         sf=_weibull_tail,
         logsf=lambda x, c: -lax.pow(x, c),
         quantile_of_log=lambda log, c: lax.pow(-log, 1 / c),
@@ -125,6 +131,7 @@ weibull_max: Final = functions(
         shapes={"c": POSITIVE},
         support=(-math.inf, 0.0),
         logpdf=lambda x, c: _log_weibull_density(-x, c),
+        pdf_at_ends=lambda x, c: _weibull_density_at_zero(-x, c),
         cdf=lambda x, c: _weibull_tail(-x, c),
         logcdf=lambda x, c: -lax.pow(-x, c),
         quantile_of_log=lambda log, c: -lax.pow(-log, 1 / c),
@@ -141,6 +148,7 @@ rayleigh: Final = functions(
         title="Rayleigh distribution, of the length of a normal vector in two dimensions",
         support=(0.0, math.inf),
         logpdf=lambda x: lax.log(x) - 0.5 * lax.square(x),
+        pdf_at_ends=lambda x: x * lax.exp(-0.5 * lax.square(x)),
         sf=_rayleigh_tail,
         logsf=lambda x: -0.5 * lax.square(x),
         quantile_of_log=lambda log: lax.sqrt(-2 * log),

@@ -17,6 +17,11 @@ from ._domains import POSITIVE
 from ._first_quantiles import of_gamma
 from ._log_tails import log_lower_gamma, log_upper_gamma
 from ._logarithms import log_gamma_density
+from ._powers import power
+
+
+def _gamma_density_at_zero(x: Any, a: Any) -> Any:
+    return power(x, a - 1) * lax.exp(-x - lax.lgamma(a))
 
 
 def _gamma_entropy(a: Any) -> Any:
@@ -43,6 +48,7 @@ _GAMMA: Final = Continuous(
     shapes={"a": POSITIVE},
     support=(0.0, math.inf),
     logpdf=log_gamma_density,
+    pdf_at_ends=_gamma_density_at_zero,
     cdf=lambda x, a: lax.igamma(a, x),
     sf=lambda x, a: lax.igammac(a, x),
     logcdf=lambda x, a: log_lower_gamma(a, x),
@@ -65,6 +71,7 @@ chi2: Final = functions(
         shapes={"df": POSITIVE},
         support=(0.0, math.inf),
         logpdf=lambda x, df: log_gamma_density(0.5 * x, 0.5 * df) - math.log(2),
+        pdf_at_ends=lambda x, df: 0.5 * _gamma_density_at_zero(0.5 * x, 0.5 * df),
         cdf=lambda x, df: lax.igamma(0.5 * df, 0.5 * x),
         sf=lambda x, df: lax.igammac(0.5 * df, 0.5 * x),
         logcdf=lambda x, df: log_lower_gamma(0.5 * df, 0.5 * x),

@@ -47,6 +47,18 @@ def quantile(
 
     solution = by_newton if curve is None or guess is None else inverse(curve, guess, upper)
 
+    return implicit(solution, sf if upper else cdf, logpdf, upper)
+
+
+def implicit(solution: Kernel, tail: Kernel, logpdf: Kernel, upper: bool = False) -> Kernel:
+    """A quantile function with the derivative of the implicit function.
+
+    Args:
+      solution: the function of probabilities and parameters, without derivatives.
+      tail: the CDF, or for the inverse of the survival function this function.
+      upper: True for the inverse of the survival function.
+    """
+
     @custom_jvp
     def solve(q: Any, *shapes: Any) -> Any:
         return solution(q, *shapes)
@@ -55,7 +67,6 @@ def quantile(
     def _solve_jvp(primals, tangents):
         (q, *shapes), (t, *rest) = primals, tangents
         z = solve(q, *shapes)
-        tail = sf if upper else cdf
         if shapes:
             _, change = jvp(lambda *s: tail(z, *s), tuple(shapes), tuple(rest))
             t = t - change

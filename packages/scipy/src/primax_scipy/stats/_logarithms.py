@@ -105,15 +105,17 @@ def log_binomial(k: Any, n: Any, p: Any, q: Any, small: bool = True) -> Any:
     big = choose(middle, n, 2.0)
     one = choose(middle, k, 1.0)
     two = big - one
+    # Elsewhere, a probability of 0 would have an infinite derivative times 0.
+    inner, rest = choose(middle, p, 0.5), choose(middle, q, 0.5)
     value = (
         stirling_error(big, small)
         - stirling_error(one, small) - stirling_error(two, small)
-        - deviance(one, big * p) - deviance(two, big * q)
+        - deviance(one, big * inner) - deviance(two, big * rest)
         - 0.5 * lax.log(one * (two / big)) - LOG_ROOT_TAU
     )  # fmt: skip
-    return choose(
-        middle, value, choose(last, choose(n == 0, 0.0, n * lax.log(p)), n * _log1p_minus(p, q))
-    )
+    at_last = choose(n == 0, 0.0, n * lax.log(choose(last, p, 1.0)))
+    at_first = n * _log1p_minus(choose(first, p, 0.5), choose(first, q, 0.5))
+    return choose(middle, value, choose(last, at_last, at_first))
 
 
 def _log1p_minus(p: Any, q: Any) -> Any:

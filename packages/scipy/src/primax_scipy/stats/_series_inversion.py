@@ -69,7 +69,7 @@ def inverse(curve: Callable[..., Curve], guess: Kernel, upper: bool) -> Kernel:
     def solution(q: Any, *shapes: Any) -> Any:
         lower = is_lower(q)
         p = choose(q <= 0.5, q, 1 - q)
-        return _solve(curve(*shapes), lower, p, guess(p, lower, *shapes))
+        return solve(curve(*shapes), lower, p, guess(p, lower, *shapes))
 
     return in_blocks(solution, work)
 
@@ -102,7 +102,9 @@ def _step(g: Any, h: Any, sign: Any, bends: tuple[Any, Any, Any]) -> tuple[Any, 
     return choose(ratio < 0.06, y * series, y), ratio < 0.06, lax.abs(y) * rest
 
 
-def _solve(curve: Curve, lower: Any, p: Any, first: Any) -> Any:
+def solve(curve: Curve, lower: Any, p: Any, first: Any) -> Any:
+    """The quantile of the probability ``p`` of the lower tail where ``lower`` is true, and of the
+    upper one elsewhere; ``first`` is the first value of the variable."""
     extent = 705.0 if is_double(p) else 86.0
     eps = float(np.finfo(typeof(p).dtype).eps)
     sign = choose(lower, lax.full_like(p, 1.0), -1.0)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from primax_core import lax
 from primax_numpy import random
 
+from .._double_precision import in_double
 from .._elementary import choose
 from ..special import betaln
 from ._discrete import Discrete, functions
@@ -38,7 +39,9 @@ betabinom: Final = functions(
         title="beta-binomial distribution of successes in ``n`` trials",
         shapes={"n": WHOLE, "a": POSITIVE, "b": POSITIVE},
         support=lambda n, a, b: (0.0, n),
-        logpmf=_log_beta_binomial,
+        logpmf=in_double(_log_beta_binomial),
+        ratio=lambda k, n, a, b: (n - k) * (k + a) / ((k + 1) * (n - k - 1 + b)),
+        double=True,
         mean=lambda n, a, b: n * (a / (a + b)),
         var=_beta_binomial_variance,
         sample=_sample_beta_binomial,
@@ -74,6 +77,8 @@ hypergeom: Final = functions(
         shapes={"M": WHOLE, "n": WHOLE, "N": WHOLE},
         support=_hypergeometric_ends,
         logpmf=_log_hypergeometric,
+        ratio=lambda k, M, n, N: (n - k) * (N - k) / ((k + 1) * (M - n - N + k + 1)),
+        double=True,
         valid=lambda M, n, N: (n <= M) & (N <= M),
         mean=lambda M, n, N: N * (n / choose(M > 0, M, 1.0)),
         var=_hypergeometric_variance,
@@ -128,6 +133,7 @@ skellam: Final = functions(
         logpmf=_log_skellam,
         logcdf=lambda k, mu1, mu2: _skellam_tails(k, mu1, mu2)[0],
         logsf=lambda k, mu1, mu2: _skellam_tails(k, mu1, mu2)[1],
+        double=True,
         mean=lambda mu1, mu2: mu1 - mu2,
         var=lambda mu1, mu2: mu1 + mu2,
         sample=lambda key, shape, dtype, mu1, mu2: _difference(key, shape, dtype, mu1, mu2),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ..._base.config import state
 from .. import custom_calls
-from ..jaxlib_versions import build
+from ..jaxlib_versions import _jax, build
 from . import files, folder, keys, store, warn_once, writer
 from .files import Damaged, Entry
 from .folder import Unsafe, Unusable
@@ -68,8 +69,22 @@ def link_location(program: bytes, devs: tuple) -> FileLocation | None:
         return None
 
 
-def fetch(location: FileLocation, devs: tuple, options: Any) -> Any | None:
-    """jaxlib's executable, loaded from the disk; ``None`` if it is missing or unusable."""
+def deserialized(blob: bytes, devs: tuple, options: Any, callbacks: Sequence) -> Any:
+    """jaxlib's executable from its bytes, and the functions that it calls, in their order."""
+    load = devs[0].client.deserialize_executable
+    if not callbacks:
+        return load(blob, devs, options)
+    return load(blob, _jax.DeviceList(devs), options, callbacks)
+
+
+def fetch(
+    location: FileLocation, devs: tuple, options: Any, callbacks: Sequence = ()
+) -> Any | None:
+    """jaxlib's executable, loaded from the disk; ``None`` if it is missing or unusable.
+
+    ``callbacks`` are the Python functions that it calls. Their number and types are those of the
+    module, which determines the location.
+    """
     data = _read(location.path, location.key, store.EXECUTABLE)
     if data is None:
         return None
@@ -79,7 +94,7 @@ def fetch(location: FileLocation, devs: tuple, options: Any) -> Any | None:
             custom_calls.ensure(entry.needs)
         except Exception:
             return None  # the compilation will raise it
-        return devs[0].client.deserialize_executable(entry.blob, devs, options)
+        return deserialized(entry.blob, devs, options, callbacks)
     except Exception as e:
         _damaged(location.path, location.key, store.EXECUTABLE, e)
         return None
@@ -143,27 +158,35 @@ def keep(
     needs: frozenset[str],
     seconds: float,
     check: Any = None,
+    now: bool = False,
 ) -> None:
     """Write an executable in the background, if ``check`` returns True for its bytes.
 
-    ``loaded.raw`` is jaxlib's executable; ``seconds`` is its compilation time.
+    ``loaded.raw`` is jaxlib's executable; ``seconds`` is its compilation time. If ``now`` is true,
+    it is serialized before the call returns.
     """
     if seconds < state.persistent_cache_min_compile_time_secs:
         return
     least, limit = state.persistent_cache_min_entry_size_bytes, _limit()
+    if _stopped or limit == 0:
+        return
+    first = _serialized(loaded) if now else b""
 
     def job() -> None:
-        try:
-            raw = loaded.raw
-            blob = raw.client.serialize_executable(raw)
-        except Exception:  # a plug-in without serialization
-            return
-        if len(blob) >= least and (check is None or check(blob)):
+        blob = first or _serialized(loaded)
+        if blob and len(blob) >= least and (check is None or check(blob)):
             version = build()[0]
             entry = Entry(name, platform, version, tuple(sorted(needs)), blob)
             _write(location, store.EXECUTABLE, files.pack(entry, location.key), limit)
 
     _later(job)
+
+
+def _serialized(loaded: Any) -> bytes:
+    try:
+        return loaded.raw.client.serialize_executable(loaded.raw)
+    except Exception:  # a plug-in without serialization
+        return b""
 
 
 def keep_link(location: FileLocation, digest: bytes) -> None:

@@ -40,6 +40,8 @@ def joined(condition: ArrayLike, avals: Sequence[Any]) -> Any:
         return first
     if any((a.shape, a.dtype) != (first.shape, first.dtype) for a in avals):
         return first  # an error, which is reported later
+    if not is_placed(condition) and all(a.placement is first.placement for a in avals):
+        return first  # also if it is unreduced
     which = condition.update(dtype=_BOOL, weak_type=False)
     for other in (*avals[1:], first):
         (selected,), *_ = infer(select_n_p, [which, first, other], {})

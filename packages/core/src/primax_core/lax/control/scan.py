@@ -58,7 +58,6 @@ from .bodies import (
     trace_body,
 )
 from .forwarding import Reduced, carries_as_operands, forwards, unchanged_of
-from .scan_loop import emit_loop, emit_steps, emit_symbolic_loop
 from .scan_residuals import LinearScan
 
 _flatten, _unflatten = flatten_operands, pytree.tree_unflatten
@@ -305,6 +304,8 @@ def stacked(aval: ShapedArray, length: int) -> ShapedArray:
 
 @scan_p.rule(lower)
 def _lower(ctx, *values, jaxpr, length, reverse, unroll, num_consts, num_carry, **_):
+    from .scan_loop import emit_loop, emit_steps, emit_symbolic_loop
+
     consts, init, xs = _split(values, num_consts, num_carry)
     y_avals = ctx.out_avals[num_carry:]
     if length == 0:

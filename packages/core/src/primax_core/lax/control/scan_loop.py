@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Jaxpr
+from ..._ir.placement import is_placed
 from ..._ir.symbolic_dims import max_dim
 from ..._lower.lazy import hlo, lowering, mlir, shaped
 from .while_loop import emit_while
@@ -24,7 +25,14 @@ def emit_loop(
     Args:
       ys: arrays to which the results of the steps are written.
     """
+    for v in ctx.eqn.invars[len(ctx.eqn.invars) - len(xs) :]:
+        if _is_partial(v):
+            raise NotImplementedError(
+                f"scan slices an operand of type {v.aval}, which XLA cannot do in a loop: sum it "
+                "before, or pass unroll=True"
+            )
     steps = length // unroll
+    ys = _parts(ys, ctx.eqn.outvars[len(init) :])
 
     def body(i, carry, ys):
         first = _times(i, unroll)
@@ -102,6 +110,7 @@ def _while(ctx, effects, steps: int, carry: list, ys: list, body: Callable):
         return [hlo.add(i, _i32(1)), *carry_out, *ys_out]
 
     results = emit_while(ctx, [_i32(0), *carry, *ys], test, step, effects)[1:]
+    results = _parts(results, ctx.eqn.outvars)
     return results[:n], results[n:]
 
 
@@ -115,7 +124,23 @@ def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
     slices = [_slice(x, row, at) for x, row in zip(xs, rows)]
     outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
     rows = _shapes(jaxpr.outvars[n:])
-    return outs[:n], [_store(y, v, row, at) for y, v, row in zip(ys, outs[n:], rows)]
+    whole = ctx.eqn.outvars[n:]
+    values = _parts([_row(v, row) for v, row in zip(outs[n:], rows)], whole)
+    ys = [_store(y, v, row, at) for y, v, row in zip(ys, values, rows)]
+    return outs[:n], _parts(ys, whole)
+
+
+def _is_partial(v: Any) -> bool:
+    return is_placed(v.aval) and v.aval.placement.is_partial
+
+
+def _parts(values: Sequence[Any], variables: Sequence[Any]):
+    """Values, or rows of them, with the shardings that partial types require, also in loops."""
+    if not any(map(_is_partial, variables)):
+        return values
+    from ..._lower.axes import with_constraints
+
+    return with_constraints(variables, values)
 
 
 def _shapes(variables: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -128,10 +153,12 @@ def _slice(x, row: Sequence[int], at):
     return shaped.reshape(part, row)
 
 
+def _row(value, row: Sequence[int]):
+    return shaped.reshape(value, (1, *row))
+
+
 def _store(y, value, row: Sequence[int], at):
-    return hlo.dynamic_update_slice(
-        y, shaped.reshape(value, (1, *row)), [at, *[_i32(0)] * len(row)]
-    )
+    return hlo.dynamic_update_slice(y, value, [at, *[_i32(0)] * len(row)])
 
 
 def emit_steps(
@@ -141,16 +168,18 @@ def emit_steps(
     """Carries and results of unrolled steps."""
     rows: list[list] = [[] for _ in range(n_ys)]
     n = len(carry)
-    x_shapes, y_shapes = _shapes(jaxpr.invars[len(consts) + n :]), _shapes(jaxpr.outvars[n:])
+    first, whole = len(consts) + n, ctx.eqn.outvars[n:]
+    x_shapes, y_shapes = _shapes(jaxpr.invars[first:]), _shapes(jaxpr.outvars[n:])
     for k in reversed(range(length)) if reverse else range(length):
         slices = []
         for x, shape in zip(xs, x_shapes):
-            part = shaped.slice(x, (k, *[0] * len(shape)), (k + 1, *shape))
-            slices.append(shaped.reshape(part, shape))
+            slices.append(shaped.slice(x, (k, *[0] * len(shape)), (k + 1, *shape)))
+        slices = _parts(slices, ctx.eqn.invars[len(ctx.eqn.invars) - len(xs) :])
+        slices = _parts(list(map(shaped.reshape, slices, x_shapes)), jaxpr.invars[first:])
         outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
         carry = outs[:n]
-        for row, v, shape in zip(rows, outs[n:], y_shapes):
-            row.append(shaped.reshape(v, (1, *shape)))
+        for row, v in zip(rows, _parts(list(map(_row, outs[n:], y_shapes)), whole)):
+            row.append(v)
     ys = []
     for row in rows:
         if reverse:

@@ -12,6 +12,7 @@ from ..._engine.ref_calls import evaluate
 from ..._engine.ref_transforms import access
 from ..._ir.avals import ShapedArray
 from ..._ir.jaxpr import Eqn, Literal
+from ..._ir.placement import is_placed
 from ..._ir.primitive import Primitive, abstract, discharge, effects, trace_rule
 from ..._ir.printer import print_as
 from ..._ir.ref_types import (
@@ -25,7 +26,7 @@ from ..._ir.ref_types import (
 from ..._ir.samples import Sample, c64, f32, i32, samples
 from ..._runtime.array import ArrayImpl, copy_array, retyped
 from ..._runtime.dispatch import as_operand
-from ..._trace.core import Tracer, check_live, set_trace, typeof
+from ..._trace.core import Tracer, check_live, placed_like, set_trace, typeof
 from ..._trace.refs import (
     Ref,
     RefCell,
@@ -158,13 +159,15 @@ def _get_discharge(refs, args, *, index):
 def _swap_discharge(refs, args, *, index):
     x, new, *operands = args
     old = read_at(x, index, operands)
-    return old, [write_at(x, index, operands, _array(new)), *[None] * (len(args) - 1)]
+    new = _placed_as(x, write_at(x, index, operands, _array(new)))
+    return old, [new, *[None] * (len(args) - 1)]
 
 
 @addupdate_p.rule(discharge)
 def _addupdate_discharge(refs, args, *, index):
     x, more, *operands = args
-    return [], [add_at(x, index, operands, _array(more)), *[None] * (len(args) - 1)]
+    new = _placed_as(x, add_at(x, index, operands, _array(more)))
+    return [], [new, *[None] * (len(args) - 1)]
 
 
 @freeze_p.rule(discharge)
@@ -175,6 +178,12 @@ def _freeze_discharge(refs, args):
 @free_ref_p.rule(discharge)
 def _free_ref_discharge(refs, args):
     return [], [None]
+
+
+def _placed_as(old: Any, new: Any) -> Any:
+    """New contents, divided over devices as the type of the old contents says."""
+    aval = typeof(old)
+    return placed_like(new, aval) if is_placed(aval) else new
 
 
 def _array(x: Any) -> Any:
@@ -297,6 +306,7 @@ def _now(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if prim is swap_p and params["index"] is None:
         value = _array(args[1])
         _check_value("swap", ref.aval, value.aval, None, ())
+        value = _placed_as(ref, value)
         with ref._lock:
             old, ref._value, ref._shared = ref._value, value, False
             ref.share()
