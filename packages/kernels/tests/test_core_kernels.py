@@ -10,7 +10,7 @@ import pytest
 from kernels_under_test import F32, full
 
 import primax_kernels as pk
-from primax_core import ShapeDtypeStruct, freeze, grad, jit, jvp, lax, new_ref, vmap
+from primax_core import ShapeDtypeStruct, devices, freeze, grad, jit, jvp, lax, new_ref, vmap
 from primax_kernels import tpu
 
 CORES = tpu.TensorCoreMesh(axis_name="core", num_cores=3)
@@ -200,6 +200,9 @@ def test_one_core_needs_no_barrier():
     one = tpu.TensorCoreMesh(axis_name="core")
     assert tpu.create_tensorcore_mesh("core", num_cores=3) == CORES
     assert tpu.create_tensorcore_mesh("core") == one
+    assert tpu.create_tensorcore_mesh("core", devices("cpu")) == one
+    with pytest.raises(ValueError, match=r"has devices of one kind, got \[\]"):
+        tpu.create_tensorcore_mesh("core", [])
     assert one.num_cores == 1 and one == tpu.TensorCoreMesh(axis_name="core", num_cores=1)
 
     def kernel(x, o, sem):

@@ -84,15 +84,24 @@ class TensorCoreMesh:
 def create_tensorcore_mesh(
     axis_name: str, devices: Any = None, num_cores: int | None = None
 ) -> TensorCoreMesh:
-    """The tensor cores of one device: an earlier name of `TensorCoreMesh`.
+    """The tensor cores of each device of one kind, as a `TensorCoreMesh`.
 
     Args:
       axis_name, num_cores: as of `TensorCoreMesh`.
-      devices: is ignored; every device that runs the kernel uses its own cores.
+      devices: the devices whose number of cores is the default; those of the default backend.
+
+    Raises:
+      ValueError: if the devices are of several kinds.
 
     >>> create_tensorcore_mesh("core", num_cores=2)
     TensorCoreMesh(axis_name='core', num_cores=2)
     """
+    if devices is not None:
+        kinds = sorted({d.device_kind for d in devices})
+        if len(kinds) != 1:
+            raise ValueError(f"a mesh of tensor cores has devices of one kind, got {kinds}")
+        if num_cores is None and devices[0].platform != "tpu":
+            num_cores = 1
     return TensorCoreMesh(axis_name=axis_name, num_cores=num_cores)
 
 

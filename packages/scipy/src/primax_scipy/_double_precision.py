@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from primax_core import custom_jvp, enable_x64, jvp, lax, tree
-from primax_core.custom_derivatives import SymbolicZero
+from primax_core import custom_jvp, enable_x64, lax, tree
 
+from ._custom_rules import jvp_along, moving
 from ._elementary import is_double
 
 _SINGLE = np.dtype(np.float32)
@@ -51,20 +51,9 @@ def in_double(fun: Callable[..., Any]) -> Callable[..., Any]:
         return _converting(fun, *xs)
 
     def _of_single_jvp(primals: Any, tangents: Any) -> Any:
-        moving = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
-
-        def change(*args: Any) -> Any:
-            primals, tangents = args[: len(args) - len(moving)], args[len(args) - len(moving) :]
-
-            def along(*some: Any) -> Any:
-                operands = list(primals)
-                for i, x in zip(moving, some, strict=True):
-                    operands[i] = x
-                return fun(*operands)
-
-            return jvp(along, tuple(primals[i] for i in moving), tuple(tangents))
-
-        return _converting(change, *primals, *[tangents[i] for i in moving])
+        positions, n = moving(tangents), len(primals)
+        change = lambda *args: jvp_along(fun, args[:n], positions, args[n:])
+        return _converting(change, *primals, *[tangents[i] for i in positions])
 
     of_single.defjvp(_of_single_jvp, symbolic_zeros=True)
 

@@ -24,6 +24,7 @@ from .. import _double_words as double_words
 from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, widened
 from .._functions import floats, like, promoted_floats
 from ._complex_integrals import complex_digamma
+from ._sines import of_turns
 from ._tables import GAMMA
 
 # Bernoulli numbers B(2k) over 2k (2k - 1): Stirling's series in 1 / z
@@ -195,8 +196,9 @@ def _gamma(x: Any) -> Any:
     """Gamma by a product (in double precision for moderate numbers only), and by reflection below
     1/2."""
     pole = _is_pole(x)
-    left = x < 0.5
-    y = choose(left, 1 - x, x)
+    left, far = x < 0.5, x < -0.5
+    # gamma(1 - x) = -x gamma(-x), because rounding 1 - x would cost digits.
+    y = choose(left, choose(far, -x, 1 - x), x)
     if is_double(x):
         limit, near = 172.0, y < 20
         few = _by_product(choose(near, y, 1.0), (8, 5, 2, 1, 1, 1))
@@ -205,16 +207,8 @@ def _gamma(x: Any) -> Any:
         limit = 36.0
         right = _by_product(bounded(y, 0.5, limit), (16, 9, 4, 2, 1, 1, 1))
     right = choose(y > limit, np.inf, right)
-    whole = lax.floor(x + 0.5)
-    rest = x - whole
-    square = rest * rest
-    # sin(πx) by its series; XLA calls a library function for each sine and each remainder.
-    sine: Any = 0.0
-    for k in reversed(range(11 if is_double(x) else 7)):
-        sine = sine * square + (-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1)
-    odd = 0.5 * whole != lax.floor(0.5 * whole)
-    wave = sine * choose(odd, -rest, rest)
-    mirrored = math.pi / (choose(pole, 1.0, wave) * right)
+    wave, _ = of_turns(0.5 * x)
+    mirrored = math.pi / (choose(pole, 1.0, wave) * right) / choose(far, -x, 1.0)
     out = choose(left, mirrored, right)
     at_pole = choose(x == 0, 1 / x, np.nan)
     return choose(pole | (x == -np.inf), at_pole, choose(x != x, x, out))

@@ -19,6 +19,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import typeof
 
+from .._custom_rules import with_derivatives_of
 from .._elementary import choose
 from ..special._operands import if_any
 from ._arguments import declared, together, with_signature
@@ -246,8 +247,8 @@ def _density(of: Continuous, kernel: Kernel, name: str) -> Kernel:
 def _with_ends(of: Continuous, log: Kernel, name: str) -> Kernel:
     """The density, whose derivatives at the ends are not those of its logarithm."""
 
-    def pdf(x: Any, *rest: Any) -> Any:
-        x, *shapes, loc, scale = together(name, x, *rest)
+    def derived(x: Any, *rest: Any) -> Any:
+        *shapes, loc, scale = rest
         z = (x - loc) / scale
         low, high = of.ends(*shapes)
         at_end = ((z == low) | (z == high)) & (lax.abs(z) < math.inf)
@@ -260,7 +261,8 @@ def _with_ends(of: Continuous, log: Kernel, name: str) -> Kernel:
         (value,) = if_any(at_end, 1, ends, choose(at_end, z, interior), scale, *shapes)
         return choose(at_end & _accepted(of, shapes, scale), value, usual)
 
-    return pdf
+    density = with_derivatives_of(derived)(lambda *operands: lax.exp(log(*operands)))
+    return lambda *args: density(*together(name, *args))
 
 
 def _tail(of: Continuous, kernel: Kernel, name: str, outside: tuple[float, float]) -> Kernel:

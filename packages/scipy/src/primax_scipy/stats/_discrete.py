@@ -13,6 +13,7 @@ import numpy as np
 from primax_core import lax
 from primax_core.extend import typeof
 
+from .._custom_rules import with_derivatives_of
 from .._double_precision import in_double
 from .._elementary import choose
 from ..special._operands import if_any
@@ -228,8 +229,8 @@ def _probability(of: Discrete, name: str) -> Kernel:
 def _with_ends(of: Discrete, log: Kernel, name: str) -> Kernel:
     """The probability, with derivatives at the ends that are not those of its logarithm."""
 
-    def pmf(k: Any, *rest: Any) -> Any:
-        k, *shapes, loc = together(name, k, *rest)
+    def derived(k: Any, *rest: Any) -> Any:
+        *shapes, loc = rest
         *others, p = shapes
         x = k - loc
         low, high = of.ends(x, *shapes)
@@ -243,7 +244,8 @@ def _with_ends(of: Discrete, log: Kernel, name: str) -> Kernel:
         (value,) = if_any(within, 1, ends, choose(within, x, low), *shapes)
         return choose(within, value, choose(at_end, 0.0, usual))
 
-    return pmf
+    probability = with_derivatives_of(derived)(lambda *operands: lax.exp(log(*operands)))
+    return lambda *args: probability(*together(name, *args))
 
 
 def _tail(of: Discrete, kernel: Kernel, name: str, outside: tuple[float, float]) -> Kernel:

@@ -20,7 +20,7 @@ HOMES: Final[Mapping[str, Sequence[str]]] = {
     "callback": ("primax", "primax.experimental"),
     "checkify": ("primax.experimental.checkify",),
     "compilation_cache": ("primax.experimental.compilation_cache.compilation_cache",),
-    "config": ("primax",),
+    "config": (),
     "core": ("primax.core", "primax.extend.core", _PRIMITIVES),
     "custom_batching": ("primax.custom_batching",),
     "custom_derivatives": ("primax.custom_derivatives", _PRIMITIVES),
