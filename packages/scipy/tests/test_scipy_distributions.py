@@ -274,6 +274,33 @@ def test_derivatives_of_sums(case: int) -> None:
         check_grads(fun, args, 1, rtol=1e-4, atol=1e-5)
 
 
+SKELLAM_TAILS = (
+    (-3.0, 2.0, 5.0, -0.57030412637716219, -0.83322216131587519),
+    (5.0, 0.125, 30.0, -7.477790609146793e-22, -48.644934670622565),
+    (-140.0, 0.125, 100.0, -9.3352877605640793, -8.8258227964242469e-5),
+    (500.0, 1000.0, 0.125, -156.63671812355178, -9.4088740614949589e-69),
+    (-40.0, 20.0, 20.0, -21.106196424450455, -6.8186022749612907e-10),
+    (19.0, 300.0, 280.0, -0.70966105196460252, -0.67690159270186013),
+    (300.0, 300.0, 280.0, -5.5959150173201636e-31, -69.658101012453413),
+    (3.0, 3.0, 2.0**-30, -0.4350506422966776, -1.0419443470830625),
+)
+"""``k, mu1, mu2`` and the logarithms of both tails, from sums with 80 digits."""
+
+
+@pytest.mark.optimised
+def test_small_tails_of_skellam() -> None:
+    k, mu1, mu2, log_cdf, log_sf = np.array(SKELLAM_TAILS).T
+    with enable_x64(True):
+        # The logarithm of the larger tail is the smaller one, exp(-L), known to about L ulp.
+        np.testing.assert_allclose(stats.skellam.logcdf(k, mu1, mu2), log_cdf, 5e-13)
+        np.testing.assert_allclose(stats.skellam.logsf(k, mu1, mu2), log_sf, 5e-13)
+        many = np.repeat(k, 4096)
+        batched = jit(stats.skellam.cdf)(many, *(np.repeat(m, 4096) for m in (mu1, mu2)))
+        np.testing.assert_allclose(batched[::4096], np.exp(log_cdf), 5e-14)
+        far = [(-1e6, 1e6, 1.0), (-1e6, 1e8, 3.0)]
+        assert np.isfinite([float(stats.skellam.logcdf(*xs)) for xs in far]).all()
+
+
 SAMPLED = [*PARAMETERS.items()]
 
 

@@ -13,7 +13,8 @@ from .._elementary import choose
 from ..special import betaln
 from ._discrete import Discrete, functions
 from ._domains import POSITIVE, WHOLE
-from ._logarithms import log_binomial, log_complement, log_poisson
+from ._logarithms import log_binomial, log_poisson
+from ._skellam_tails import skellam_tails
 from ._sums import log_sum
 
 
@@ -102,27 +103,7 @@ def _log_skellam(k: Any, mu1: Any, mu2: Any) -> Any:
     )  # fmt: skip
 
 
-def _skellam_tails(k: Any, mu1: Any, mu2: Any) -> tuple[Any, Any]:
-    left = k < mu1 - mu2
-
-    def term(m: Any, k: Any, mu1: Any, mu2: Any) -> Any:
-        up = lax.max(k + m + 1, lax.full_like(m, 1e-30))
-        lower = choose(k + m < 0, 0.0, lax.igammac(up, mu1))
-        upper = choose(k + m < 0, 1.0, lax.igamma(up, mu1))
-        tail = choose(k < mu1 - mu2, lower, upper)
-        some = tail > 0
-        return choose(some, lax.log(choose(some, tail, 1.0)), -math.inf) + log_poisson(m, mu2)
-
-    half = 0.5 * k
-    root = lax.sqrt(half * half + mu1 * mu2)
-    centre = choose(k > 0, mu1 * mu2 / (half + root), root - half)
-    low = lax.max(choose(left, -k, 0.0), lax.full_like(k, 0))
-    start = lax.max(lax.floor(centre), low)
-    log = log_sum(term, start, low, lax.full_like(k, math.inf), k, mu1, mu2)
-    log = choose(log < 0, log, 0.0)
-    other = log_complement(log)
-    return choose(left, log, other), choose(left, other, log)
-
+_skellam_tails: Final = skellam_tails(_log_skellam)
 
 skellam: Final = functions(
     Discrete(
