@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,9 @@ from primax_distributed import (
     auto_axes,
     explicit_axes,
     get_abstract_mesh,
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
     reshard,
     set_mesh,
 )
@@ -326,3 +331,40 @@ def test_unreduced_results():
             jit(lambda a, b: lax.sin(parts(a, b)))(columns, rows)
     assert kind(total) == "f32[8@y,4]"
     np.testing.assert_allclose(np.asarray(total), 2 * VALUES @ np.ones((16, 4), f32))
+
+
+PARTIAL = NamedSharding(MESH, P("x", None, unreduced={"y"}))
+
+
+@pytest.mark.parametrize("x", [A, VALUES], ids=["array", "numpy"])
+def test_whole_values_become_partial_ones(x):
+    out = device_put(x, PARTIAL)
+    assert kind(out) == "f32[8@x,16]{U:y}" and out.sharding is PARTIAL
+    parts = np.array([s.data for s in out.addressable_shards]).reshape(2, 4, 4, 16)
+    np.testing.assert_array_equal(parts.sum(1), VALUES.reshape(2, 4, 16))
+    np.testing.assert_array_equal(device_put(out, PARTIAL), VALUES)
+    np.testing.assert_array_equal(jit(lambda x: device_put(x, PARTIAL))(x), VALUES)
+
+
+def test_partial_values_are_summed_when_read_or_moved():
+    ones = device_put(np.ones((8, 16), f32), sharding("x"))
+    parts = [s.data + s.device.id for s in ones.addressable_shards]
+    out = make_array_from_single_device_arrays((8, 16), PARTIAL, parts)
+    totals = np.repeat([4 + 0 + 1 + 2 + 3, 4 + 4 + 5 + 6 + 7], 4)[:, None] * np.ones(16, f32)
+    for read in (np.asarray(out), device_put(out, devices()[3]), device_put(out, sharding("y"))):
+        np.testing.assert_array_equal(read, totals)
+    assert "10., 10." in repr(out) and out.tolist() == totals.tolist()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(out)), totals)
+
+
+def test_errors_of_partial_values():
+    for make in (
+        lambda: make_array_from_callback((8, 16), PARTIAL, VALUES.__getitem__),
+        lambda: make_array_from_process_local_data(PARTIAL, VALUES),
+    ):
+        with pytest.raises(ValueError, match="partial values: make the array without"):
+            make()
+    with pytest.raises(ValueError, match=r"for result\[0\], which is whole: return reshard"):
+        jit(lambda x: [x], out_shardings=PARTIAL)(A)
+    with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+        jit(lambda x: x + x, in_shardings=PARTIAL)(VALUES)

@@ -17,6 +17,8 @@ from primax_core.extend.runtime import (
 )
 from primax_core.typing import DTypeLike, PyTree
 
+from ._named import NamedSharding
+
 Index = tuple[slice, ...]
 Shape = Sequence[int]
 
@@ -50,7 +52,7 @@ def make_array_from_callback(
     >>> make_array_from_callback((4,), sharding, lambda index: values[index])
     Array([0., 1., 2., 3.], dtype=float32)
     """
-    sharding = _checked("make_array_from_callback", sharding)
+    sharding = _checked_whole("make_array_from_callback", sharding)
     return array_from_callback(tuple(shape), sharding, data_callback, dtype)
 
 
@@ -126,7 +128,7 @@ def _global_shapes(global_shape: Any, tree: Any) -> list[Any]:
 
 
 def _from_local(sharding: Any, data: Any, global_shape: Any) -> Array:
-    sharding = _checked("make_array_from_process_local_data", sharding)
+    sharding = _checked_whole("make_array_from_process_local_data", sharding)
     data = np.asarray(data)
     requested = [None] * data.ndim if global_shape is None else list(global_shape)
     if len(requested) != data.ndim:
@@ -198,5 +200,16 @@ def _checked(name: str, sharding: Any) -> Sharding:
         raise TypeError(
             f"{name} needs a sharding, such as a NamedSharding, got {sharding!r} of type "
             f"{type(sharding).__name__}"
+        )
+    return sharding
+
+
+def _checked_whole(name: str, sharding: Any) -> Sharding:
+    """A sharding with which values of the whole array determine those of each device."""
+    sharding = _checked(name, sharding)
+    if isinstance(sharding, NamedSharding) and sharding.spec.unreduced:
+        raise ValueError(
+            f"{name} got {sharding.spec}, with which devices have partial values: make the array "
+            "without `unreduced`, and apply reshard(x, spec)"
         )
     return sharding

@@ -159,6 +159,16 @@ class NamedSharding(Sharding):
     # Division of arrays
 
     @property
+    def _summed(self) -> NamedSharding | None:
+        spec = self.spec
+        if not spec.unreduced:
+            return None
+        return self.update(spec=spec.update(unreduced=frozenset(), unreduced_kind=None))
+
+    def _reshard(self, array: Any) -> Any:
+        return reshard_to(array, self)
+
+    @property
     def is_fully_replicated(self) -> bool:
         """True if every device has the whole array."""
         sizes = self.mesh._sizes

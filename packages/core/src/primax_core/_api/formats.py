@@ -68,12 +68,18 @@ class RequestedFormats:
         for path, i in pytree.tree_leaves_with_path(numbered(out_tree)):
             sharding = self.out_shardings[i]
             if sharding is not None:
-                check_divides(sharding, out_avals[i].shape, f"result{pytree.keystr(path)}")
+                name = f"result{pytree.keystr(path)}"
+                check_divides(sharding, out_avals[i].shape, name)
+                if sharding._summed and not getattr(out_avals[i].placement, "is_partial", False):
+                    raise ValueError(
+                        f"out_shardings of jit has {sharding} for {name}, which is whole: return "
+                        "reshard(x, spec) from the function"
+                    )
 
     def check_shardings(self, specs: Sequence[Spec | ArgumentSpec], names: Sequence[str]) -> None:
         """Raise ``ValueError`` for a committed argument with another sharding than requested."""
         for i, (spec, requested) in enumerate(zip(specs, self.in_shardings)):
-            if requested is not None and spec.committed:
+            if requested is not None and (spec.committed or requested._summed):
                 if not spec.sharding.is_equivalent_to(requested, spec.aval.ndim):
                     name = names[i] if i < len(names) else f"number {i}"
                     raise ValueError(

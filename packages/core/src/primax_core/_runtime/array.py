@@ -345,6 +345,8 @@ class ArrayImpl(Array):
                 "of this process with x.addressable_shards, or gather all values with "
                 "process_allgather."
             )
+        if summed := spec.sharding._summed:
+            return summed._reshard(self)._gathered()
         return self._part_readers().values(self._buf)
 
     @property

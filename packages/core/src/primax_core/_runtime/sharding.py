@@ -32,7 +32,8 @@ class Sharding(ABC):
     - lowering uses `_sdy`.
 
     A subclass for several devices also defines `_replicated`, `_from_xla`, `_batched`, `_placement`
-    and `_of_placement`, whose defaults are those of one device, and `_mesh_axes`, if it has a mesh,
+    and `_of_placement`, whose defaults are those of one device, `_summed` and `_reshard` if it can
+    have partial values, and `_mesh_axes`, if it has a mesh,
     for the names in reports. One that may have no devices yet,
     or is not determined by devices and tiling alone, defines `_equivalence`, `num_devices` and
     `shard_shape`, too.
@@ -110,6 +111,15 @@ class Sharding(ABC):
     def _from_xla(self, tiling: Tiling) -> Sharding:
         """The sharding over the same devices with a tiling that XLA chose for a result."""
         return self
+
+    @property
+    def _summed(self) -> Sharding | None:
+        """If each device has partial values, the sharding of their sums."""
+        return None
+
+    def _reshard(self, array: Any) -> Any:
+        """The array with this sharding; partial values are summed, or made of whole ones."""
+        return array
 
     def _batched(self, axis: int, name: Any = None) -> Sharding:
         """The sharding of a batch of arrays with this sharding, with a new axis at ``axis``.

@@ -77,6 +77,8 @@ def _emit(x: Any, device: Place, aval: Any) -> Any:
         x = x if layout is None or layout is Layout.AUTO else emit_layout(x, layout)
         device = device.sharding
     if isinstance(device, Sharding) and device.num_devices > 1:
+        if device._summed:  # otherwise the values themselves become partial ones
+            x = constrain(x, device._summed, aval)
         x = constrain(x, device, aval)
     kind = "device" if device is Space.Device else _kind_of(device)
     if kind is None or not is_static(aval.shape):
@@ -139,11 +141,16 @@ def moved(x: ArrayLike, device: Place, semantics: ArrayCopySemantics) -> Any:
         if device.layout is None or layout is Layout.AUTO:
             return x
         return relaid(x, layout)
+    if isinstance(device, Sharding) and device._summed:
+        x = moved(x, device._summed, ArrayCopySemantics.REUSE_INPUT)
+        return device._reshard(x)
     if isinstance(x, ArrayImpl):
         x._check_alive()
         if device is None:
             return _anew(x, semantics)
         target = _sharding_for(device, x.sharding)
+        if x.sharding._summed:
+            x = x.sharding._summed._reshard(x)
         if target is x.sharding and semantics is not ArrayCopySemantics.REUSE_INPUT:
             x = _anew(x, semantics)
         if target.num_devices > 1 and target is not x.sharding:
