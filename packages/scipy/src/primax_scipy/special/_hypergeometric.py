@@ -19,6 +19,7 @@ from primax_core.extend import Array, dtypes, typeof
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import elementwise, strong
 
+from .._double_precision import in_double
 from .._elementary import choose, is_double
 from .._functions import at_least_single, like
 from ._gammas import matched, plain_sign
@@ -190,10 +191,10 @@ def _kummer(a: Any, b: Any, x: Any, *, by: str = "") -> Any:
 
 
 _one_one = _by_parameters(
-    in_blocks(lambda a, b, x: _kummer(a, b, x)),
+    in_blocks(in_double(lambda a, b, x: _kummer(a, b, x))),
     [
-        in_blocks(lambda a, b, x: _kummer(a, b, x, by="a")),
-        in_blocks(lambda a, b, x: _kummer(a, b, x, by="b")),
+        in_blocks(in_double(lambda a, b, x: _kummer(a, b, x, by="a"))),
+        in_blocks(in_double(lambda a, b, x: _kummer(a, b, x, by="b"))),
     ],
     lambda a, b, x: choose(a == 0, 0.0, a / b * _one_one(a + 1, b + 1, x)),
 )
@@ -385,11 +386,11 @@ def _gauss_work(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 _two_one = _by_parameters(
-    in_blocks(lambda a, b, c, x: _gauss(a, b, c, x), _gauss_work),
+    in_blocks(in_double(lambda a, b, c, x: _gauss(a, b, c, x)), _gauss_work),
     [
-        in_blocks(lambda a, b, c, x: _gauss(a, b, c, x, by="a"), _gauss_work),
-        in_blocks(lambda a, b, c, x: _gauss(b, a, c, x, by="a"), _gauss_work),
-        in_blocks(lambda a, b, c, x: _gauss(a, b, c, x, by="c"), _gauss_work),
+        in_blocks(in_double(lambda a, b, c, x: _gauss(a, b, c, x, by="a")), _gauss_work),
+        in_blocks(in_double(lambda a, b, c, x: _gauss(b, a, c, x, by="a")), _gauss_work),
+        in_blocks(in_double(lambda a, b, c, x: _gauss(a, b, c, x, by="c")), _gauss_work),
     ],
     lambda a, b, c, x: choose(
         (a == 0) | (b == 0), 0.0, a * b / c * _two_one(a + 1, b + 1, c + 1, x)
