@@ -32,8 +32,7 @@ from ._complex_bessel_kernels import (
     times,
     times_i,
 )
-from ._gammas import _same_shape
-from ._operands import in_blocks
+from ._operands import in_blocks, same_shape
 
 _LARGEST_ORDER: Final = 1e6
 _LARGEST: Final = 1e15
@@ -259,5 +258,5 @@ def of_complex(name: str, v: Any, z: Any) -> Any:
             f"{name} does not support complex-valued orders: v.dtype={typeof(v).dtype}; pass a "
             "real order and a complex z"
         )
-    v, z = (strong(x) for x in _same_shape(*promoted_floats(name, v, z)))
+    v, z = (strong(x) for x in same_shape(*promoted_floats(name, v, z)))
     return _FUNCTIONS[name](lax.real(v), z)

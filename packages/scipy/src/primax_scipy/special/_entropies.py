@@ -14,8 +14,7 @@ from primax_numpy.exponentials import logistic
 
 from .._elementary import choose, is_double
 from .._functions import promoted_floats
-from ._gammas import _same_shape, matched
-from ._operands import differentiable
+from ._operands import differentiable, matched, same_shape
 
 
 def _zeros(x: Any) -> Any:
@@ -60,7 +59,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     >>> round(float(xlogy(2.0, 3.0)), 4)
     2.1972
     """
-    return _x_log_y(*_same_shape(*promoted_floats("xlogy", x, y)))
+    return _x_log_y(*same_shape(*promoted_floats("xlogy", x, y)))
 
 
 @custom_jvp
@@ -99,7 +98,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     >>> float(xlog1py(0.0, -1.0)), round(float(xlog1py(2.0, 0.5)), 4)
     (0.0, 0.8109)
     """
-    return _x_log1p_y(*_same_shape(*promoted_floats("xlog1py", x, y)))
+    return _x_log1p_y(*same_shape(*promoted_floats("xlog1py", x, y)))
 
 
 @custom_jvp
@@ -370,7 +369,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     >>> round(float(boxcox(4.0, 0.5)), 4), round(float(boxcox(4.0, 0.0)), 4)
     (2.0, 1.3863)
     """
-    x, power = _same_shape(*promoted_floats("boxcox", x, lmbda))
+    x, power = same_shape(*promoted_floats("boxcox", x, lmbda))
     return _box_cox(lax.log, x, power, 0.0)
 
 
@@ -396,5 +395,5 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     >>> round(float(boxcox1p(3.0, 0.5)), 4), round(float(boxcox1p(3.0, 0.0)), 4)
     (2.0, 1.3863)
     """
-    x, power = _same_shape(*promoted_floats("boxcox1p", x, lmbda))
+    x, power = same_shape(*promoted_floats("boxcox1p", x, lmbda))
     return _box_cox(lax.log1p, x, power, -1.0)

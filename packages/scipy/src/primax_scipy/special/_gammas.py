@@ -24,6 +24,7 @@ from .. import _double_words as double_words
 from .._elementary import LOG_ROOT_TAU, bounded, chebyshev, choose, is_double, widened
 from .._functions import floats, like, promoted_floats
 from ._complex_integrals import complex_digamma
+from ._operands import if_any, matched, same_shape
 from ._sines import of_turns
 from ._tables import GAMMA
 
@@ -328,21 +329,6 @@ def _log_beta_jvp(primals, tangents):
     return log_beta(a, b), ta * (lax.digamma(a) - total) + tb * (lax.digamma(b) - total)
 
 
-def _same_shape(*xs: Any) -> list[Any]:
-    shape = lax.broadcast_shapes(*[typeof(x).shape for x in xs])
-    n = len(shape)
-    return [
-        x if typeof(x).shape == shape
-        else lax.broadcast_in_dim(x, shape, tuple(range(n - typeof(x).ndim, n)))
-        for x in xs
-    ]  # fmt: skip
-
-
-def matched(name: str, *xs: Any) -> list[Any]:
-    """Real operands promoted to one floating-point dtype and shape."""
-    return _same_shape(*floats(name, *xs))
-
-
 @elementwise
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Logarithm of the absolute value of the beta function.
@@ -445,15 +431,21 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """
     z, m = map(strong, matched("poch", z, m))
     end = z + m
+    inner = (z > 0) & (end > 0) & (z < np.inf) & (end < np.inf)
+    positive = _rising_of_positive(choose(inner, z, 1.0), choose(inner, m, 1.0))
+    (others,) = if_any(~inner, 1, _rising_of_others, z, m)
+    return choose(inner, positive, others)
+
+
+def _rising_of_others(z: Any, m: Any) -> tuple[Any]:
+    """``gamma(z + m) / gamma(z)`` also for negative numbers and poles."""
+    end = z + m
     from_pole, to_pole = _is_pole(z), _is_pole(end)
     z_safe, end_safe = choose(from_pole, 0.5, z), choose(to_pole, 0.5, end)
     value = (
         plain_sign(z_safe) * plain_sign(end_safe)
         * lax.exp(lax.lgamma(end_safe) - lax.lgamma(z_safe))
     )  # fmt: skip
-    inner = (z > 0) & (end > 0) & (z < np.inf) & (end < np.inf)
-    positive = _rising_of_positive(choose(inner, z, 1.0), choose(inner, m, 1.0))
-    value = choose(inner, positive, value)
     # If both are poles, the result is the ratio of residues.
     a, b = choose(from_pole & to_pole, 1 - z, 1.0), choose(from_pole & to_pole, 1 - end, 1.0)
     odd = lax.rem(lax.abs(m), lax.full_like(m, 2.0)) == 1
@@ -467,7 +459,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     out = out + slope * (z - lax.stop_gradient(z))
     # Where `m` is 0, `out` is 1 and has the derivatives of the function, except for infinite `z`.
     out = choose((z != z) | (m != m), np.nan, out)
-    return choose((m == 0) & ~lax.is_finite(z), 1.0, out)
+    return (choose((m == 0) & ~lax.is_finite(z), 1.0, out),)
 
 
 # Incomplete functions and derivatives
@@ -509,7 +501,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     >>> round(float(gammainc(1.0, 2.0)), 4)
     0.8647
     """
-    return lax.igamma(*_same_shape(*promoted_floats("gammainc", a, x)))
+    return lax.igamma(*same_shape(*promoted_floats("gammainc", a, x)))
 
 
 @elementwise
@@ -525,7 +517,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     >>> round(float(gammaincc(1.0, 2.0)), 4)
     0.1353
     """
-    return lax.igammac(*_same_shape(*promoted_floats("gammaincc", a, x)))
+    return lax.igammac(*same_shape(*promoted_floats("gammaincc", a, x)))
 
 
 @elementwise
@@ -568,12 +560,12 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
         raise ValueError(
             f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype.name}."
         )
-    return lax.polygamma(*_same_shape(*promoted_floats("polygamma", n, x)))
+    return lax.polygamma(*same_shape(*promoted_floats("polygamma", n, x)))
 
 
 @compiled(name="zeta")
 def _zeta(x, q):
-    return lax.zeta(*_same_shape(*promoted_floats("zeta", x, q)))
+    return lax.zeta(*same_shape(*promoted_floats("zeta", x, q)))
 
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:

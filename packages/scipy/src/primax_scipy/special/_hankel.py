@@ -16,7 +16,7 @@ from .._functions import at_least_single
 from ._bessel_kernels import sine_and_cosine_of_turns, without_zero_times
 from ._bessel_orders import ordinary_pairs, split_order
 from ._complex_bessel import of_complex
-from ._gammas import matched
+from ._operands import matched
 
 
 def _parts(v: Any, x: Any, first: bool) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, strong
 
 from .._elementary import choose
-from ._gammas import _same_shape, matched
+from ._operands import matched, same_shape
 
 
 def _normalized_legendre(n: Any, m: Any, x: Any, s: Any, n_max: int) -> Any:
@@ -56,7 +56,7 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
     theta, phi = map(strong, matched("sph_harm_y", theta, phi))
     dtype = typeof(theta).dtype
     n, m = (lax.convert_element_type(v, dtype) for v in (n, m))
-    n, m, theta, phi = _same_shape(n, m, theta, phi)
+    n, m, theta, phi = same_shape(n, m, theta, phi)
     size = lax.abs(m)
     sine = lax.sin(theta)
     # Legendre functions contain sqrt(1 - cos²), which is nonnegative at angles outside of [0, π].

@@ -22,8 +22,8 @@ from primax_numpy.declaring import elementwise, strong
 from .._double_precision import in_double
 from .._elementary import choose, is_double
 from .._functions import at_least_single, like
-from ._gammas import matched, plain_sign
-from ._operands import if_any, in_blocks, level
+from ._gammas import plain_sign
+from ._operands import if_any, in_blocks, level, matched
 
 
 def _whole(x: Any) -> Any:

@@ -15,7 +15,7 @@ from primax_numpy.declaring import as_inexact, elementwise, is_complex, strong
 from .._elementary import ROOT_2, bounded, chebyshev, choose, halves, is_double, widened
 from .._functions import at_least_single, floats, single_or_double
 from ._complex_integrals import complex_exp1, complex_expi, complex_spence
-from ._gammas import matched
+from ._operands import matched
 from ._tables import (
     CI_NEAR,
     DILOGARITHM,

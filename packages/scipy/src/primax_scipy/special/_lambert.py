@@ -14,8 +14,7 @@ from primax_core.typing import ArrayLike
 from primax_numpy.declaring import check_arrays, compiled, strong
 
 from .._elementary import choose
-from ._gammas import _same_shape
-from ._operands import differentiable
+from ._operands import differentiable, same_shape
 
 
 def _series_coefficients(n: int) -> list[float]:
@@ -172,7 +171,7 @@ def _lambertw(z, k):
     z = strong(z)
     wide = lax.convert_element_type(z, np.promote_types(typeof(z).dtype, np.complex64))
     k = lax.convert_element_type(k, typeof(lax.real(wide)).dtype)
-    return _lambert(*_same_shape(wide, k))
+    return _lambert(*same_shape(wide, k))
 
 
 def lambertw(z: ArrayLike, k: ArrayLike = 0, tol: float = 1e-8) -> Array:

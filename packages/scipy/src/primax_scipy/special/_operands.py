@@ -15,8 +15,23 @@ from primax_core.extend import typeof
 from primax_numpy.declaring import strong
 
 from .._elementary import any_of
-from .._functions import at_least_single, like
-from ._gammas import matched
+from .._functions import at_least_single, floats, like
+
+
+def same_shape(*xs: Any) -> list[Any]:
+    """The operands, broadcast to their common shape."""
+    shape = lax.broadcast_shapes(*[typeof(x).shape for x in xs])
+    n = len(shape)
+    return [
+        x if typeof(x).shape == shape
+        else lax.broadcast_in_dim(x, shape, tuple(range(n - typeof(x).ndim, n)))
+        for x in xs
+    ]  # fmt: skip
+
+
+def matched(name: str, *xs: Any) -> list[Any]:
+    """Real operands promoted to one floating-point dtype and shape."""
+    return same_shape(*floats(name, *xs))
 
 
 def called(name: str, fun: Callable[..., Any], *xs: Any) -> Any:
