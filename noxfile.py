@@ -412,20 +412,23 @@ def ecosystem(session: nox.Session) -> None:
     ``nox -s ecosystem -- --quick`` runs of the suites under jax only what does not pass here,
     ``-- --only chex optax`` chooses parts, ``-- --rounds 3 --write`` brings the table in
     ``docs/compatibility.md`` up to date. Parts on demand run, and their libraries are installed,
-    only if they are named.
+    only if they are named, or with ``-- --all``; with ``--quick`` the commit chooses some of them.
     """
     sys.path.insert(0, str(ROOT))
-    from integration_tests.ecosystem import parts
+    from integration_tests.ecosystem import choice
 
+    options = list(session.posargs)
     version, jaxlib = VERSIONS[2]
     if workspace.find_interpreter(version) is None:
+        session.warn(f"Python {version} was not found; the parts on demand that take turns need it")
+        options.append(choice.NO_TURNS)
         version = "{}.{}".format(*sys.version_info)
         jaxlib = next((j for v, j in VERSIONS if v == version), VERSIONS[-1][1])
     python = own_environment(session, version, "ecosystem")
-    pins = [word for file in parts.pins(session.posargs) for word in ("-r", str(file))]
-    install(session, *EVERYTHING, python=python, also=[*pins, f"jaxlib=={jaxlib}"])
+    libraries = choice.to_install(options)
+    install(session, *EVERYTHING, python=python, also=[*libraries, f"jaxlib=={jaxlib}"])
     install_oracle(session, python)
-    command = [python, "-m", "integration_tests.ecosystem", *session.posargs]
+    command = [python, "-m", "integration_tests.ecosystem", *options]
     session.run(*command, env={"PYTHONPATH": None}, external=True)
 
 

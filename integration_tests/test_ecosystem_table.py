@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 import tarfile
@@ -10,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from integration_tests.ecosystem import __main__ as command, compare, parts, report
+from integration_tests.ecosystem import (
+    __main__ as command,
+    catalogue,
+    choice,
+    compare,
+    parts,
+    report,
+)
 from integration_tests.ecosystem.outcomes import (
     Outcome,
     compare as outcomes,
@@ -19,7 +27,7 @@ from integration_tests.ecosystem.outcomes import (
 )
 from integration_tests.ecosystem.sides import NoResult, Side
 from integration_tests.ecosystem.values import differences
-from tools.steps import Step
+from tools.steps import PERIOD, Step
 
 PASSED, SKIPPED, FAILED = Outcome.PASSED, Outcome.SKIPPED, Outcome.FAILED
 XML = """<?xml version="1.0"?><testsuites><testsuite>
@@ -106,7 +114,7 @@ def test_exact_values(ours, theirs):
 
 
 def test_allowed_differences_have_reasons(tmp_path):
-    for part in parts.PARTS:
+    for part in catalogue.PARTS:
         if isinstance(part, parts.Suite):
             assert all(part.allowed().values())
     path = tmp_path / "differences.toml"
@@ -120,41 +128,58 @@ def test_allowed_differences_have_reasons(tmp_path):
 
 def test_every_script_is_a_part():
     folder = parts.HERE / "scripts"
-    programs = [part for part in parts.PARTS if isinstance(part, parts.Script)]
+    programs = [part for part in catalogue.PARTS if isinstance(part, parts.Script)]
     assert {p.path for p in programs} == {*folder.glob("*.py")}
-    pinned = parts.REQUIREMENTS.read_text()
-    on_demand = pinned + parts.REQUIREMENTS_ON_DEMAND.read_text()
-    for part in parts.PARTS:
-        pins = on_demand if parts.is_on_demand(part) else pinned
-        if isinstance(part, parts.Script) and part.pinned:
-            pins += (parts.HERE / part.pinned).read_text()
-        assert part.library == "jax" or f"\n{part.library}==" in pins
+    pinned = choice.REQUIREMENTS.read_text()
+    on_demand = pinned + choice.REQUIREMENTS_ON_DEMAND.read_text()
+    for part in catalogue.PARTS:
+        pins = on_demand if part in catalogue.ON_DEMAND else pinned
+        for library in (part.library, *part.needs):
+            assert library == "jax" or f"\n{library}==" in pins
+
+
+def options(*arguments):
+    """Parse the options that choose parts."""
+    parser = argparse.ArgumentParser()
+    choice.add_options(parser)
+    return parser.parse_args(arguments)
 
 
 def test_parts_are_chosen_by_name():
-    assert [p.name for p in parts.selected(["optax", "chex"])] == ["chex", "optax"]
-    assert parts.selected([]) == [p for p in parts.PARTS if not parts.is_on_demand(p)]
+    assert [p.name for p in choice.named(["optax", "chex"])] == ["chex", "optax"]
+    assert choice.chosen(options()) == [*catalogue.OF_EVERY_COMMIT]
+    assert choice.chosen(options("--all")) == [*catalogue.PARTS]
     with pytest.raises(ValueError, match="no part named numpy; there are blackjax, "):
-        parts.selected(["numpy"])
+        choice.chosen(options("--only", "numpy"))
 
 
-def test_parts_on_demand_run_and_are_installed_if_named():
-    on_demand = [p for p in parts.PARTS if parts.is_on_demand(p)]
-    assert on_demand and not set(on_demand) & {*parts.selected([])}
-    name = on_demand[0].name
-    assert parts.selected([name]) == on_demand[:1]
-    assert parts.pins(["--quick"]) == parts.pins(["--only", "chex"]) == [parts.REQUIREMENTS]
-    files = parts.pins(["--only", "chex", name, "--rounds", "3"])
-    assert files == [parts.REQUIREMENTS, parts.REQUIREMENTS_ON_DEMAND]
-    assert [file.name for file in parts.pins(["--only", "torch_dlpack"])] == [
-        "requirements.txt",
-        "requirements_on_demand.txt",
-        "requirements_torch.txt",
-    ]
+def test_a_period_of_commits_visits_every_part_once(monkeypatch):
+    steps = [Step(number) for number in range(PERIOD)]
+    visited = [part for step in steps for part in choice.of_step(step)]
+    left = {p.name for p in catalogue.ON_DEMAND} - {p.name for p in visited}
+    assert left == {"torch_dlpack"} and len(visited) == len({p.name for p in visited})
+    assert max(len(choice.of_step(step)) for step in steps) <= -(-len(visited) // PERIOD)
+    assert choice.of_step(None) == []
+    monkeypatch.setattr(choice, "step_of_commit", lambda: Step(3))
+    everyday = choice.chosen(options())
+    assert choice.chosen(options("--quick")) == [*everyday, *choice.of_step(Step(3))]
+    assert choice.chosen(options("--quick", choice.NO_TURNS)) == everyday
+
+
+def test_libraries_of_parts_on_demand_are_installed_if_they_run(monkeypatch):
+    monkeypatch.setattr(choice, "step_of_commit", lambda: None)
+    always = ["-r", str(choice.REQUIREMENTS)]
+    assert choice.to_install(["--quick"]) == choice.to_install(["--only", "chex"]) == always
+    versions = ["-c", str(choice.REQUIREMENTS_ON_DEMAND)]
+    on_demand = ["--only", "chex", "torch_dlpack", "tinygp", "--rounds", "3"]
+    assert choice.to_install(on_demand) == [*always, *versions, "tinygp", "torch"]
+    monkeypatch.setattr(choice, "step_of_commit", lambda: Step(0))
+    visited = {part.library for part in choice.of_step(Step(0))}
+    assert visited - {"jax"} <= {*choice.to_install(["--quick"])}
 
 
 def test_names_of_parts_differ():
-    names = [part.name for part in parts.PARTS]
+    names = [part.name for part in catalogue.PARTS]
     assert len(names) == len({*names})
 
 
@@ -297,18 +322,29 @@ def test_fine(i):
 """
 
 
-def test_consecutive_commits_visit_all_shares(plan, monkeypatch):
+def test_turns_visit_all_shares(plan, monkeypatch):
     plan = replace(suites(plan, monkeypatch, here=MANY, there=MANY), whole=False)
     suite = parts.Suite("pytest", "pytest", shares=2)
     passed = []
-    for step in (Step(6), Step(7)):
-        monkeypatch.setattr(compare, "step_of_commit", lambda step=step: step)
+    for turn in (6, 7):
+        monkeypatch.setattr(compare, "turn_of_shares", lambda _, turn=turn: turn)
         result = compare.run_suite(plan, suite)
         assert not result.faults
         passed.append(result.row.passed_here)
     assert sum(passed) == 24 and min(passed) > 0
-    monkeypatch.setattr(compare, "step_of_commit", lambda: None)
+    monkeypatch.setattr(compare, "turn_of_shares", lambda _: None)
     assert compare.run_suite(plan, suite).row.passed_here == 24
+
+
+def test_shares_of_parts_on_demand_change_with_each_of_their_turns(monkeypatch):
+    everyday, on_demand = choice.named(["optax", "quax"])
+    turns = []
+    for count in (40, 41, 59, 60):
+        monkeypatch.setattr(choice, "commits", lambda count=count: count)
+        turns.append((choice.turn_of_shares(everyday), choice.turn_of_shares(on_demand)))
+    assert turns == [(40, 2), (41, 2), (59, 2), (60, 3)]
+    monkeypatch.setattr(choice, "commits", lambda: None)
+    assert choice.turn_of_shares(everyday) is choice.turn_of_shares(on_demand) is None
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "quick"])

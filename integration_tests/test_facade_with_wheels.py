@@ -150,6 +150,31 @@ def test_private_modules_for_meshes() -> None:
     subprocess.run([sys.executable, "-c", PRIVATE], check=True)
 
 
+HOST = """
+import primax.as_jax
+primax.as_jax.install()
+import numpy as np
+import jax
+import jax.numpy as jnp
+constants = np.ones((2, 3))
+
+def f(x):
+    assert jnp.reshape(constants, (3, -1), order="F").all(-1).tolist() == [True] * 3
+    assert not np.shares_memory(jnp.reshape(constants, 6, copy=True), constants)
+    assert isinstance(jnp.reshape(constants, 6, out_sharding=None), np.ndarray)
+    return jnp.reshape(x, -1)
+
+assert isinstance(jax.jit(f)(constants), jax.Array) and isinstance(f(jnp.ones(3)), jax.Array)
+assert isinstance(f(constants), np.ndarray) and jnp.reshape.__name__ == "reshape"
+primax.as_jax.uninstall()
+assert isinstance(jnp.reshape(constants, -1), primax.Array)
+"""
+
+
+def test_functions_of_numpy_arrays_that_return_numpy_arrays() -> None:
+    subprocess.run([sys.executable, "-c", HOST], check=True)
+
+
 @pytest.mark.parametrize(
     "name",
     ["special", "stats", "stats.norm", "linalg", "sparse.linalg", "optimize", "integrate", "fft"],

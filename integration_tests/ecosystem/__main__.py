@@ -10,9 +10,10 @@ from typing import Final
 
 from rich.console import Console
 
-from . import report
+from . import choice, report
+from .catalogue import PARTS
 from .compare import Plan, Result, run_script, run_suite
-from .parts import PARTS, Script, Suite, selected
+from .parts import Script, Suite
 from .sides import NoResult, Side
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -33,14 +34,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m integration_tests.ecosystem")
     parser.add_argument("--ours", default=sys.executable, help="interpreter with Primax")
     parser.add_argument("--theirs", default=sys.executable, help="interpreter with the real jax")
-    parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="only these parts")
+    choice.add_options(parser)
     parser.add_argument("--rounds", type=int, default=1, help="how often programs are timed")
     parser.add_argument("--workers", type=int, default=2, help="processes for each suite, 0: none")
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="under jax, run only what the comparison needs; no table of times",
-    )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "ecosystem.json")
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="leave caches and lists of outcomes there"
@@ -50,7 +46,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     try:
-        options.parts = selected(options.only)
+        options.parts = choice.chosen(options)
     except ValueError as error:
         parser.error(str(error))
     if options.write and options.quick:

@@ -88,8 +88,9 @@ class Side:
     ) -> float:
         """Run all or some tests of a folder; return the duration.
 
-        ``junit`` is the file for the outcomes, ``ignored`` are modules that are not imported, and
-        ``modules`` are the only ones that are. A failed test does not raise.
+        ``junit`` is the file for the outcomes, ``ignored`` are modules that are not imported or
+        tests that do not run, and ``modules`` are the only ones that are imported. A failed test
+        does not raise.
         """
         command = [*self._pytest(folder), "--continue-on-collection-errors", f"--junitxml={junit}"]
         command += _ignoring(folder, ignored)
@@ -157,7 +158,9 @@ class Side:
 
 
 def _ignoring(folder: Path, modules: Sequence[str]) -> list[str]:
-    return [f"--ignore={folder / module}" for module in modules]
+    return [
+        f"--deselect={name}" if "::" in name else f"--ignore={folder / name}" for name in modules
+    ]
 
 
 def _paths(folder: Path, modules: Sequence[str]) -> list[str]:

@@ -30,6 +30,7 @@ EXPLICIT_AXES_ACCEPTED: Final = {
         "unary lgamma",
         "binary igamma",
         "binary igamma partly",
+        "elementwise betainc",
         "elementwise gamma_grad",
         "cumulative max_grad",
         "linalg cholesky",

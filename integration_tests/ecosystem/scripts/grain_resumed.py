@@ -1,9 +1,13 @@
 """Grain with prefetching: a training run is killed in the middle and resumed from its checkpoint.
 
+Threads of Grain prepare batches, and two of them are on their way to the device (`device_put`)
+while a step computes. The checkpoint has the state of the iterator after the last batch that was
+trained on, not after the last one that was read.
 The resumed run must see the batches that the killed one had not seen, and end with the parameters
 of an uninterrupted run, bit for bit.
 """
 
+import collections
 import hashlib
 import json
 import os
@@ -40,6 +44,17 @@ def batches():
     return iter(dataset)
 
 
+def on_device(iterator, ahead=2):
+    """Move batches to the device ahead of their use; yield each with the iterator's state."""
+    waiting = collections.deque()
+    for batch in iterator:
+        batch["x"] = batch["x"].astype(np.float32)
+        waiting.append((jax.device_put(batch), iterator.get_state()))
+        if len(waiting) > ahead:
+            yield waiting.popleft()
+    yield from waiting
+
+
 @jax.jit
 def update(w, x, y):
     def loss(w):
@@ -56,16 +71,17 @@ def train(checkpoint, kill_at=None):
         w, start, log, state = pickle.loads(checkpoint.read_bytes())
         w = jnp.asarray(w)
         iterator.set_state(state)
+    prefetched = on_device(iterator)
     for step in range(start, STEPS):
         if step == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        batch = next(iterator)
-        x = jnp.asarray(batch["x"], jnp.float32)
+        batch, state = next(prefetched)
+        x = batch["x"]
         w, value = update(w, x, batch["y"])
         log.append((hashlib.sha256(np.asarray(x).tobytes()).hexdigest()[:8], float(value)))
         if (step + 1) % EVERY == 0:
-            state = np.asarray(w), step + 1, log, iterator.get_state()
-            checkpoint.with_suffix(".new").write_bytes(pickle.dumps(state))
+            saved = np.asarray(w), step + 1, log, state
+            checkpoint.with_suffix(".new").write_bytes(pickle.dumps(saved))
             checkpoint.with_suffix(".new").replace(checkpoint)
     return np.asarray(w), log
 

@@ -47,7 +47,7 @@ def test_package_is_typed_and_small() -> None:
     assert (package / "py.typed").exists()
     files = [f for f in package.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
     size = sum(f.stat().st_size - documentation(f) for f in files)
-    assert size < 2_219_000  # see docs/design/core.md, "Size"
+    assert size < 2_221_000  # see docs/design/core.md, "Size"
 
 
 def documentation(path: Path) -> int:

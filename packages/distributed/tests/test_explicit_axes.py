@@ -10,11 +10,14 @@ import pytest
 from primax_core import device_put, devices, grad, jit, lax, make_jaxpr, vmap
 from primax_core.extend import check_jaxpr, typeof
 from primax_core.extend.runtime import with_out_sharding
+from primax_core.memory import Space
 from primax_distributed import (
     AxisType,
     Mesh,
     NamedSharding,
     P,
+    ShardingTypeError,
+    UnreducedKind,
     auto_axes,
     explicit_axes,
     get_abstract_mesh,
@@ -299,16 +302,44 @@ def test_functions_without_a_hash():
     np.testing.assert_array_equal(np.asarray(out), 2 * VALUES)
 
 
+def test_no_shardings_for_no_arrays():
+    def filled():
+        return lax.full((8, 2), 1.0, f32, sharding=NamedSharding(get_abstract_mesh(), P("x")))
+
+    create = lambda: explicit_axes(filled)(in_sharding=None)
+    with set_mesh(Mesh(DEVICES, ("x", "y"), (AUTO, AUTO))):
+        for out in (create(), jit(create)()):
+            assert out.shape == (8, 2) and out.sharding.spec[0] == "x"
+    with set_mesh(MESH):
+        assert auto_axes(lambda a: ())(A, out_sharding=None) == ()
+
+
 def test_errors_of_auto_and_explicit_axes():
     with set_mesh(MESH):
         with pytest.raises(TypeError, match="auto_axes needs the keyword argument out_sharding"):
             auto_axes(lambda a: a)(A)
         with pytest.raises(TypeError, match="explicit_axes needs the keyword argument in_sharding"):
             explicit_axes(lambda a: a)(A)
+        with pytest.raises(TypeError, match="explicit_axes needs the keyword argument in_sharding"):
+            explicit_axes(lambda: VALUES)()
+        with pytest.raises(TypeError, match="auto_axes needs the keyword argument out_sharding"):
+            auto_axes(lambda a: a)(A, out_sharding=None)
         with pytest.raises(ValueError, match="has no axis 'z'"):
             auto_axes(lambda a: a, axes="z", out_sharding=P())(A)
     with pytest.raises(ValueError, match="auto_axes needs a mesh"):
         auto_axes(lambda a: a, out_sharding=P())(VALUES)
+
+
+@pytest.mark.parametrize("by", [0, 1])
+def test_elementwise_operations_that_compile_to_loops_stay_divided(by):
+    """The zeta function is one loop; its index and its results keep their own axes."""
+    values = VALUES / 100 + 1.5
+    x = device_put(values, sharding("x", "y"))
+    f = jit(lambda x: lax.zeta(x + 1.5, x))
+    assert kind(f(x)) == "f32[8@x,16@y]" and "all-gather" not in f.lower(x).compile().as_text()
+    np.testing.assert_allclose(f(x), f(values), 1e-6)
+    slope = jit(grad(lambda s, q: lax.reduce_sum(lax.zeta(s, q), (0, 1)), by))(x + 1.5, x)
+    assert kind(slope) == "f32[8@x,16@y]"
 
 
 # Unreduced results
@@ -368,3 +399,63 @@ def test_errors_of_partial_values():
         jit(lambda x: [x], out_shardings=PARTIAL)(A)
     with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
         jit(lambda x: x + x, in_shardings=PARTIAL)(VALUES)
+
+
+@pytest.mark.parametrize("of", [np.complex64, np.int8, np.bool_])
+def test_dtypes_of_partial_values(of):
+    values = VALUES.astype(of) * (of(1 + 1j) if of is np.complex64 else of(1))
+    out = device_put(values, PARTIAL)
+    assert out.dtype == of and out.sharding.spec == PARTIAL.spec
+    for read in (out, device_put(out, sharding("x")), device_put(out, devices()[1])):
+        np.testing.assert_array_equal(read, values)
+    with set_mesh(MESH):
+        whole = device_put(values, sharding("x"))
+        np.testing.assert_array_equal(jit(lambda x: reshard(x, PARTIAL.spec))(whole), values)
+
+
+def test_memory_of_partial_values():
+    out = device_put(VALUES, PARTIAL)
+    np.testing.assert_array_equal(device_put(out, Space.Device), VALUES)
+    for x, target in (
+        (out, Space.Host),
+        (out, PARTIAL.with_memory_kind("pinned_host")),
+        (VALUES, PARTIAL.with_memory_kind("pinned_host")),
+    ):
+        with pytest.raises(ValueError, match="'pinned_host': they are computed in the memory of"):
+            device_put(x, target)
+
+
+@pytest.mark.parametrize("reduction", [UnreducedKind.max, UnreducedKind.min])
+def test_partial_values_that_are_not_summed(reduction):
+    """Whole values do not become such parts: XLA aborts the process."""
+    target = NamedSharding(MESH, P("x", None, unreduced={"y"}, unreduced_kind=reduction))
+    for x in (A, VALUES, device_put(VALUES, PARTIAL)):
+        with pytest.raises(ShardingTypeError, match="only values of which the sum is the whole"):
+            device_put(x, target)
+    with pytest.raises(ShardingTypeError, match="a traced value cannot become partial values"):
+        jit(lambda x: device_put(x, target))(A)
+    pytest.importorskip("jaxlib", minversion="0.11", reason="knows sums only")
+    parts = [s.data + s.device.id for s in device_put(VALUES, sharding("x")).addressable_shards]
+    out = make_array_from_single_device_arrays((8, 16), target, parts)
+    added = (3, 7) if reduction is UnreducedKind.max else (0, 4)
+    np.testing.assert_array_equal(out, VALUES + np.repeat(np.array(added, f32), 4)[:, None])
+    np.testing.assert_array_equal(device_put(out, target), out)
+
+
+def test_partial_values_that_loops_close_over():
+    """XLA would sum them on each device, and add the sum to the part of each device."""
+    part, start = device_put(VALUES, PARTIAL), device_put(VALUES, PARTIAL)
+
+    def summed(carry):
+        return lax.scan(lambda c, _: (lax.add(c, part), None), carry, None, length=3)[0]
+
+    for f in (summed, jit(summed)):
+        out = f(start)
+        assert kind(out) == "f32[8@x,16]{U:y}"
+        np.testing.assert_array_equal(out, 4 * VALUES)
+    counted = lax.fori_loop(0, 3, lambda i, c: lax.add(c, part), start)
+    np.testing.assert_array_equal(counted, 4 * VALUES)
+    _, out = lax.while_loop(
+        lambda c: lax.lt(c[0], 3), lambda c: (lax.add(c[0], 1), lax.add(c[1], part)), (0, start)
+    )
+    np.testing.assert_array_equal(out, 4 * VALUES)

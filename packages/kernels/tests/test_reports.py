@@ -64,8 +64,10 @@ def test_what_transformations_make_of_a_kernel():
     assert "jvp: a kernel on GPUs, each reference has one to its tangents beside it; not on" in text
     assert "not on TPUs: " in text and "compiled by Mosaic for a TPU)" in text
     assert "grad: operations on arrays, put a custom_vjp around the call" in text
-    integers = pk.pallas_call(lambda x, o: o.__setitem__(..., x[...]), ShapeDtypeStruct((8,), int))
-    text = str(pk.explain_kernel(integers, ShapeDtypeStruct((8,), int)))
+    integers = pk.pallas_call(
+        lambda x, o: o.__setitem__(..., x[...]), ShapeDtypeStruct((8,), np.int32)
+    )
+    text = str(pk.explain_kernel(integers, ShapeDtypeStruct((8,), np.int32)))
     assert "jvp: operations on arrays, because no operand has a tangent" in text
 
 

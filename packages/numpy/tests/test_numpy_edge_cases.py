@@ -231,10 +231,25 @@ def test_einsum_broadcasts_axes_of_size_1() -> None:
         np.testing.assert_allclose(pnp.einsum(text, x, y), np.einsum(text, *full))
 
 
+def test_einsum_accepts_more_labels_than_letters() -> None:
+    x, y = (np.arange(6, dtype=np.float32).reshape(2, 3, *(1,) * 28) for _ in range(2))
+    labels = [*range(30)], [0, *range(30, 59)]
+    expected = np.einsum("ij,ik->ijk", x.reshape(2, 3), y.reshape(2, 3))
+    product = pnp.einsum(x, labels[0], y, labels[1], [0, 1, 30])
+    np.testing.assert_array_equal(product, expected)
+    dotted = pnp.einsum(x, labels[0], y, [0, ...], [0, 1, ...])
+    np.testing.assert_array_equal(dotted.reshape(expected.shape), expected)
+
+
 def test_einsum_labels_and_diagonals() -> None:
     x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
     np.testing.assert_array_equal(pnp.einsum("01,12->02", x, y), x @ y)
     np.testing.assert_array_equal(pnp.einsum(x, "01", y, "12", "02"), x @ y)
+    words = (x, ["query", "head"], y, ["head", "key"])
+    # Without labels of the result, its axes are sorted by label.
+    np.testing.assert_array_equal(pnp.einsum(*words), (x @ y).T)
+    np.testing.assert_array_equal(pnp.einsum(*words, ["query", "key"]), x @ y)
+    np.testing.assert_array_equal(pnp.einsum(x, [-7, 900], y, [900, ...]), (x @ y).T)
     with pytest.raises(ValueError, match="repeated label 'i' have different sizes"):
         pnp.einsum("ii->i", np.ones((1, 3), np.float32))
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 import primax_numpy as pnp
 from primax_core import grad, jit, make_jaxpr, numpy_dtype_promotion, numpy_rank_promotion, vmap
 from primax_core.errors import ConcretizationTypeError
+from primax_core.extend import register_value_type, typeof
 
 rng = np.random.default_rng(0)
 UNARY = (
@@ -186,6 +187,15 @@ def test_predicates_of_python_values() -> None:
     assert pnp.iscomplexobj([1, 1j]) and not pnp.iscomplexobj(None)
     assert pnp.isrealobj(pnp.ones(2)) and not pnp.isrealobj(np.complex64(1))
     assert type(pnp.iscomplexobj(1j)) is bool
+
+
+def test_values_of_registered_classes() -> None:
+    class Samples:
+        elements = np.array([0.5, 1.5], np.float32)
+
+    register_value_type(Samples, lambda x: typeof(x.elements), lambda x: x.elements)
+    assert np.allclose(pnp.sin(Samples()), np.sin(Samples.elements))
+    assert pnp.add(Samples(), 1).tolist() == [1.5, 2.5]
 
 
 def test_shapes_that_broadcast() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import primax_numpy as pnp
-from primax_core import Array, grad, jacrev, jit, vmap
+from primax_core import Array, enable_x64, grad, jacrev, jit, vmap
 from primax_core.dtypes import TypePromotionError
 from primax_core.errors import ConcretizationTypeError
 from primax_numpy import random
@@ -399,3 +399,19 @@ def test_errors(name: str) -> None:
     call, error, text = BAD[name]
     with pytest.raises(error, match=text):
         call()
+
+
+def test_parameters_from_before_64_bit_dtypes_were_disabled():
+    with enable_x64(True):
+        p = pnp.asarray([0.25, 0.75])
+    assert p.dtype == np.float64
+    with enable_x64(False):
+        narrow = pnp.asarray([0.25, 0.75])
+        samplers: list[Callable[[Any], Array]] = [
+            lambda p: random.categorical(KEY, p, shape=(3,)),
+            lambda p: random.bernoulli(KEY, p),
+            lambda p: random.choice(KEY, 2, (3,), p=p),
+            lambda p: random.geometric(KEY, p),
+        ]
+        for sampler in samplers:
+            assert sampler(p).tolist() == sampler(narrow).tolist()

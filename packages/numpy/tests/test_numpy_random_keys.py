@@ -13,6 +13,7 @@ import pytest
 import primax_numpy as pnp
 from primax_core import (
     Array,
+    ShapeDtypeStruct,
     config,
     debug_key_reuse,
     default_prng_impl,
@@ -244,6 +245,13 @@ def test_jaxprs_show_key_operations() -> None:
         assert text in str(program)
     unused = jit(lambda k: (random.normal(k), 1.0)[1])
     assert float(unused(KEY)) == 1.0
+
+
+def test_types_of_keys_as_unused_arguments() -> None:
+    described = ShapeDtypeStruct((2,), random.key(0).dtype)
+    assert jit(lambda x, key: x + 1)(2, described) == 3
+    with pytest.raises(TypeError, match=r"key of <lambda> is ShapeDtypeStruct.*has no values"):
+        jit(lambda x, key: random.bits(key[0]))(2, described)
 
 
 def test_closed_over_keys() -> None:

@@ -32,6 +32,9 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pnp.asarray(300.0, "int8"), OverflowError, "300 out of bounds for int8"),
     (lambda: pnp.asarray(X, order="F"), NotImplementedError, "order='F'"),
     (lambda: pnp.zeros(2.5), TypeError, "Shapes must be 1D sequences"),
+    (lambda: pnp.zeros(b"ab"), TypeError, "Shapes must be 1D sequences"),
+    (lambda: pnp.full({2, 3}, 1), TypeError, "Shapes must be 1D sequences"),
+    (lambda: pnp.broadcast_to(1, {2: 3}), TypeError, "Shapes must be 1D sequences"),
     (lambda: pnp.zeros((2, -1)), TypeError, "nonnegative"),
     (lambda: pnp.full((2, 3), np.ones(2)), ValueError, "(2,) does not broadcast to shape (2, 3)"),
     (lambda: pnp.full(2, [1, 2]), TypeError, "full requires ndarray or scalar arguments"),
@@ -260,6 +263,20 @@ def test_copies() -> None:
     assert pnp.astype(x, x.dtype) is x
     assert pnp.reshape(x, (2, 3)) is x
     assert pnp.reshape(x, (2, 3), copy=True) is not x
+
+
+@pytest.mark.parametrize("make", [np.array, pnp.array])
+def test_shapes_may_be_arrays(make: Callable[[Any], Any]) -> None:
+    shape = make([2, 3])
+    assert pnp.broadcast_to(1.0, shape).shape == (2, 3)
+    assert pnp.broadcast_to(pnp.ones(3), shape).shape == (2, 3)
+    assert pnp.broadcast_to(1.0, make(4)).shape == (4,)
+    assert pnp.broadcast_shapes(make([2, 1]), (3,)) == (2, 3)
+    assert pnp.ones(6).reshape(shape).shape == pnp.resize(1.0, shape).shape == (2, 3)
+    assert pnp.ones(6).reshape(make(6)).shape == (6,)
+    assert pnp.fromfunction(lambda i, j: i + j, shape, dtype=int).shape == (2, 3)
+    with pytest.raises(TypeError, match="concrete values of integer type, got 'two'"):
+        pnp.broadcast_to(1.0, "two")
 
 
 # Files and strings

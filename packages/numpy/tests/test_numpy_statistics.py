@@ -79,9 +79,11 @@ BAD = [
     (lambda: pnp.polyfit(X[0], X[0, :2], 1), TypeError, "same length"),
     (lambda: pnp.polyfit(X[0, :2], X[0, :2], 1, cov=True), ValueError, "must exceed order"),
     (lambda: pnp.hanning(-1), ValueError, "hanning: the length must be nonnegative, got -1"),
-    (lambda: pnp.hamming(2.5), TypeError, "must be an integer, got 2.5"),
+    (lambda: pnp.hamming("two"), TypeError, "must be a finite real number, got 'two'"),
     (lambda: pnp.kaiser(3, X), ValueError, "beta must be a scalar"),
     (lambda: jit(pnp.bartlett)(3), TypeError, "length must be concrete"),
+    (lambda: pnp.bartlett(np.nan), TypeError, "must be a finite real number, got nan"),
+    (lambda: pnp.kaiser(X, 2.0), TypeError, "must be a finite real number, got array"),
     (lambda: jit(pnp.roots)(X[0]), errors.ConcretizationTypeError, "strip_zeros=False"),
 ]
 
@@ -90,6 +92,12 @@ BAD = [
 def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("length", [3.0, 3.5, np.float32(3), pnp.float32(3), pnp.int8(3)])
+def test_lengths_of_windows_are_rounded_down(length: Any) -> None:
+    np.testing.assert_allclose(pnp.bartlett(length), np.bartlett(3))
+    np.testing.assert_allclose(pnp.kaiser(length, 2.0), np.kaiser(3, 2.0), 1e-6)
 
 
 ARRAYS = hnp.array_shapes(min_dims=1, max_dims=3, max_side=3).flatmap(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import primax_numpy as pnp
-from primax_core import enable_x64
+from primax_core import ShapeDtypeStruct, enable_x64
 from primax_core.extend import dtypes
 
 NAMES = (
@@ -140,6 +140,36 @@ def test_casts() -> None:
         pnp.can_cast("int8", "int8", "loose")
 
 
+def test_numbers_in_texts_and_objects_are_read_if_the_dtype_is_named() -> None:
+    cases: list[tuple[Any, Any]] = [
+        (["1.5", "-2e3", "nan"], np.float32),
+        (["1.5", 2.0], np.float16),
+        ([["1"], [b"2"]], np.complex64),
+        (np.array(["7", "-8"]), np.int32),
+        (np.array([1.5, 2, "3"], object), np.float32),
+        ("12", np.uint8),
+        (b"0.5", np.float32),
+    ]
+    for value, dtype in cases:
+        actual = pnp.array(value, dtype)
+        assert actual.dtype == dtype and not actual.weak_type
+        np.testing.assert_array_equal(actual, np.array(value, dtype))
+    assert pnp.asarray(["1.5", "3"], ml_dtypes.bfloat16).tolist() == [1.5, 3.0]
+    assert pnp.float32(["0.1"]).tolist() == [np.float32("0.1")]
+    assert pnp.asarray(np.empty((0, 3), object), np.float32).shape == (0, 3)
+    rows = np.empty(2, object)
+    rows[:] = [[1.0], [2.0]]
+    with pytest.raises(ValueError, match=r"are sequences, and make an array of shape \(2, 1"):
+        pnp.asarray(rows, np.float32)
+    with pytest.raises(ValueError, match="could not convert string to float: 'a'"):
+        pnp.array(["a"], np.float32)
+    with pytest.raises(OverflowError, match="300 out of bounds for int8"):
+        pnp.array(["300"], np.int8)
+    for value in (["1.5"], "1.5", np.array([1.5], object)):
+        with pytest.raises(TypeError, match="not a valid Primax array type"):
+            pnp.array(value)
+
+
 def test_promotion() -> None:
     assert pnp.promote_types("int8", "uint8") == np.int16
     assert pnp.promote_types("uint64", "int8") == np.float64
@@ -159,3 +189,10 @@ def test_python_types_mean_default_dtypes_without_warning() -> None:
         warnings.simplefilter("error")
         assert pnp.zeros(2, float).dtype == np.float32
         assert pnp.zeros(2, int).dtype == np.int32
+
+
+def test_result_type_of_a_description() -> None:
+    with enable_x64(False), pytest.warns(UserWarning, match="will be truncated to dtype int32"):
+        assert pnp.result_type(ShapeDtypeStruct((2,), "int64")) == np.int32
+    with enable_x64(True):
+        assert pnp.result_type(ShapeDtypeStruct((2,), "int64"), np.int8) == np.int64

@@ -760,9 +760,6 @@ def test_other_names() -> None:
     options = pxla.create_compile_options(None, False, (True,), (True,), None, devices, None)
     assert options.num_partitions == 1
     assert isinstance(primax.devices()[0].client, xla.Backend)
-    assert xla.canonicalize_dtype_handlers[float](2.0) == 2
-    with pytest.raises(NotImplementedError, match="__jax_array__"):
-        xla.canonicalize_dtype_handlers[Celsius] = float
     assert mlir.Value is ir.Value and mlir.ir is ir
     assert {"ad", "mlir"} <= set(dir(primax.interpreters)) and "Value" in dir(mlir)
     with pytest.raises(AttributeError, match="no_such"):

@@ -102,6 +102,20 @@ def test_attributes_of_arrays_are_attributes_of_the_class(name):
     assert getattr(x, name) is not None
 
 
+def test_attributes_of_the_class_start_no_client():
+    code = """if True:
+        import primax.as_jax
+        primax.as_jax.install()
+        import jax
+        from jax._src.array import ArrayImpl
+        from jax._src.xla_bridge import _backends
+        assert jax.Array.item is ArrayImpl.item and jax.Array.sharding is ArrayImpl.sharding
+        assert not _backends
+        assert type(jax.lax.add(1.0, 2.0)) is ArrayImpl and _backends
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_tracers_lack_attributes_of_arrays():
     def fun(x):
         assert not hasattr(x, "addressable_shards") and not hasattr(x, "is_fully_replicated")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -402,3 +404,8 @@ def test_errors_of_lobpcg_standard() -> None:
     for call, text in calls:
         with pytest.raises(ValueError, match=text):
             call(sparse_linalg.lobpcg_standard)
+
+
+def test_the_solvers_need_no_import_of_their_own() -> None:
+    code = "import primax_scipy.experimental.sparse as sparse; sparse.linalg.spsolve"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

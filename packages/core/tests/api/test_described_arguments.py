@@ -70,6 +70,45 @@ def test_struct_of_strings_and_objects():
             px.ShapeDtypeStruct((3,), dtype)
 
 
+def test_struct_of_64_bits_without_them():
+    """It describes an array of NumPy, for instance to restore one; tracers have 32 bits."""
+    for dtype in ("float64", np.int64, complex, np.dtype("uint64")):
+        struct = px.ShapeDtypeStruct((3,), dtype)
+        assert struct.dtype == np.dtype(dtype) and struct.update(shape=(2,)).dtype == struct.dtype
+        with px.enable_x64(False), pytest.warns(UserWarning, match="will be truncated to dtype"):
+            assert px.eval_shape(double, struct).dtype.itemsize == struct.dtype.itemsize // 2
+    with px.enable_x64(True):
+        assert px.eval_shape(double, struct).dtype == np.uint64
+
+
+@px.jit
+def scaled(x, tree):
+    return x * len(tree)
+
+
+@px.jit
+def added(x, tree):
+    return x + tree["a"]
+
+
+def test_unused_arguments_without_values():
+    x, tree = np.ones(3, F), {"a": STRUCT, "b": px.ShapeDtypeStruct((1 << 20,), F)}
+    for call in (scaled, px.jit(scaled), px.jit(lambda x, t: scaled(x, t))):
+        np.testing.assert_array_equal(call(x, tree), [2, 2, 2])
+    np.testing.assert_array_equal(px.jit(lambda x: scaled(x, tree))(x), [2, 2, 2])
+    np.testing.assert_array_equal(px.vmap(lambda x: scaled(x, tree))(x), [2, 2, 2])
+    np.testing.assert_array_equal(
+        px.grad(lambda x: lax.reduce_sum(scaled(x, tree), (0,)))(x), [2, 2, 2]
+    )
+
+
+def test_used_arguments_without_values():
+    with pytest.raises(TypeError, match=r"tree\['a'\] of added is ShapeDtypeStruct.*no values"):
+        added(np.ones(3, F), {"a": STRUCT})
+    with pytest.raises(TypeError, match="which has no values, but the function uses it"):
+        px.jit(lambda x: added(x, {"a": STRUCT}))(np.ones(3, F))
+
+
 def test_jitted_functions_have_the_attributes_of_the_function():
     def f(x):
         return x + 1

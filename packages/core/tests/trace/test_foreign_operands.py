@@ -13,6 +13,7 @@ from primax_core._base.identity import PUBLIC_NAME
 from primax_core._trace import foreign
 from primax_core.extend import library_function, typeof
 from primax_core.extend.elementwise import argument_type
+from primax_core.extend.traces import register_value_type
 
 V = np.arange(1, 4, dtype=np.float32)
 
@@ -240,3 +241,19 @@ def test_values_that_are_nothing_else():
         typeof("a")
     with pytest.raises(TypeError, match="unsupported operand"):
         px.device_put(V) + object()
+
+
+def test_registered_conversions_are_called_with_values():
+    class Samples:
+        elements = V
+
+    class More(Samples):
+        pass
+
+    register_value_type(Samples, lambda value: typeof(value.elements), lambda value: value.elements)
+    value = Samples()
+    np.testing.assert_array_equal(lax.add(value, V), V + V)
+    np.testing.assert_array_equal(px.jit(lax.neg)(value), -V)
+    np.testing.assert_array_equal(px.jit(lambda x: lax.mul(x, value))(V), V * V)
+    np.testing.assert_array_equal(px.device_put(value), V)
+    assert typeof(More()) == typeof(V)

@@ -110,6 +110,8 @@ def _by_rank(operation: LoweredOperation, operands: Sequence[Spec]) -> list[Spec
         for s in operands:
             if len(s) == rank and any(s):
                 spec = s if spec is None else tuple(map(merged, spec, s))
+        if not rank:
+            spec = ()
         if spec is None:
             name = operation.name
             raise Ambiguous(f"there is no rule how the axes of the operation {name} correspond")

@@ -138,7 +138,7 @@ def explicit_axes(
       f: the function. Without it, the result is a decorator.
       axes: names of axes; by default all axes of the mesh that have the type ``Auto``.
       in_sharding: the shardings of the arguments, a pytree prefix of their tuple. It may also be
-        passed as a keyword argument of each call.
+        passed as a keyword argument of each call, as ``None`` if there are no arguments.
 
     Raises:
       TypeError: on call, without ``in_sharding``.
@@ -251,10 +251,10 @@ def _with_changed_axes(
 ) -> Callable[..., Any]:
     @wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if sharding is None and change.keyword not in kwargs:
+            raise _missing(change.name)
         of_call = kwargs.pop(change.keyword, None)
         shardings = sharding if of_call is None else of_call
-        if shardings is None:
-            raise TypeError(f"{change.name} needs the keyword argument {change.keyword}")
         outer = _mesh_of(change.name, args)
         inner = _with_types(outer, _names(outer, axes, change.old), change.new)
         run = partial(change.run, f, outer, inner, shardings)
@@ -270,8 +270,17 @@ def _with_changed_axes(
 
 def _all_resharded(values: Any, shardings: Any, what: str, mesh: AbstractMesh) -> Any:
     leaves, tree = tree_flatten(values)
+    if shardings is None:
+        if leaves:
+            raise _missing(what)
+        return values
     targets = [_sharding(s, what, mesh) for s in broadcast_prefix(shardings, values)]
     return tree_unflatten(tree, [reshard_to(x, t) for x, t in zip(leaves, targets)])
+
+
+def _missing(what: str) -> TypeError:
+    keyword = next(c.keyword for c in (_TO_AUTO, _TO_EXPLICIT) if c.name == what)
+    return TypeError(f"{what} needs the keyword argument {keyword}")
 
 
 def _compiled_once(run: Callable[..., Any], key: Any) -> Callable[..., Any]:

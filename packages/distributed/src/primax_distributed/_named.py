@@ -19,10 +19,10 @@ from ._interning import Interned
 from ._mesh import Mesh
 from ._mesh_axes import AxisType
 from ._mesh_options import current_mesh, forbidden_axes
-from ._named_checks import check_not_manual, check_spec, checked_memory_kind
+from ._named_checks import check_spec, check_target, checked_memory_kind
 from ._no_collectives import check_types
 from ._placement_text import placement_text
-from ._reshard import cast_explicit, reshard_to, uncast_explicit, without_explicit_axes
+from ._reshard import cast_explicit, moved_to, reshard_to, uncast_explicit, without_explicit_axes
 from ._shardy_text import sharding_text
 from ._spec import UNCONSTRAINED, PartitionSpec, UnreducedKind, checked_kind, entry_of
 
@@ -166,7 +166,7 @@ class NamedSharding(Sharding):
         return self.update(spec=spec.update(unreduced=frozenset(), unreduced_kind=None))
 
     def _reshard(self, array: Any) -> Any:
-        return reshard_to(array, self)
+        return moved_to(array, self)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -280,7 +280,7 @@ class NamedSharding(Sharding):
         return out
 
     def _check_axes(self, what: str) -> None:
-        check_not_manual(what, self.spec)
+        check_target(what, self.spec)
 
     def _check_constraint(self, aval: Any) -> bool:
         if not self.mesh.are_all_axes_explicit:

@@ -7,12 +7,14 @@ from typing import Final
 
 from primax_core import Device
 from primax_core.extend.runtime import SingleDeviceSharding
+from primax_core.extend.traces import current_trace
 
 from ._abstract_mesh import AbstractMesh
 from ._mesh import Mesh
 from ._mesh_axes import AxisType
 from ._mesh_options import current_abstract_mesh
-from ._spec import PartitionSpec
+from ._reshard import cannot_become_partial
+from ._spec import PartitionSpec, UnreducedKind
 
 _MEMORY_KINDS: Final = ("device", "pinned_host", "unpinned_host")
 
@@ -45,8 +47,15 @@ def check_spec(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> None:
         )
 
 
-def check_not_manual(what: str, spec: PartitionSpec) -> None:
-    """Raise ``ValueError`` if a spec names axes that are manual in this context."""
+def check_target(what: str, spec: PartitionSpec) -> None:
+    """Check the spec to which values are moved.
+
+    Raises:
+      ValueError: if it names axes that are manual in this context.
+      ShardingTypeError: if traced values become partial ones with it that are not summed.
+    """
+    if spec.unreduced_kind not in (None, UnreducedKind.sum) and current_trace() is not None:
+        raise cannot_become_partial("a traced value", spec)
     mesh = current_abstract_mesh.value
     manual = {*mesh.manual_axes} if mesh is not None else ()
     if names := [name for name in spec.names if name in manual]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from primax_core import lax
 from primax_core.extend import (
     Primitive,
     abstract,
     batch,
     devices,
+    dtypes,
     instantiate,
     lower,
     place,
@@ -21,6 +24,7 @@ from primax_core.extend.placements import is_placed, unplaced
 from ._mesh_options import forbidden_axes
 from ._no_collectives import check_types
 from ._placement_errors import ShardingTypeError
+from ._spec import UnreducedKind
 
 reshard_p: Final = Primitive("reshard")
 mesh_cast_p: Final = Primitive("mesh_cast")
@@ -28,7 +32,55 @@ mesh_cast_p: Final = Primitive("mesh_cast")
 
 def reshard_to(x: Any, sharding: Any) -> Any:
     """The value with another sharding over the explicit axes of a mesh."""
+    if sharding.spec.unreduced and _becomes_partial(x, sharding) and _is_complex(x):
+        # XLA crashes when it makes partial complex values.
+        parts = (reshard_p.bind(f(x), dst_sharding=sharding) for f in (lax.real, lax.imag))
+        return lax.complex(*parts)
     return reshard_p.bind(x, dst_sharding=sharding)
+
+
+def moved_to(x: Any, sharding: Any) -> Any:
+    """A concrete array with a sharding over its devices.
+
+    Raises:
+      ValueError: for partial values in another memory than the default one.
+    """
+    if sharding.spec.unreduced and not sharding._on_default_memory():
+        raise ValueError(
+            f"device_put of partial values, with {sharding.spec}, to the memory "
+            f"{sharding.memory_kind!r}: they are computed in the memory of the device. Use a "
+            "sharding without memory_kind, or move the whole value, with a spec without `unreduced`"
+        )
+    return reshard_to(x, sharding)
+
+
+def _is_complex(x: Any) -> bool:
+    return bool(dtypes.issubdtype(typeof(x).dtype, np.complexfloating))
+
+
+def _becomes_partial(x: Any, sharding: Any) -> bool:
+    """True if a value that is whole along a mesh axis is divided into parts along it.
+
+    Raises:
+      ShardingTypeError: if the parts are not summed.
+    """
+    spec, aval = sharding.spec, typeof(x)
+    own = aval.placement if is_placed(aval) else None
+    whole = spec.unreduced - (own.unreduced if own else frozenset())
+    if spec.unreduced_kind is not UnreducedKind.sum and (
+        whole or own is None or own.unreduced_kind is not spec.unreduced_kind
+    ):
+        raise cannot_become_partial(f"a value of type {aval.str_short()}", spec)
+    return bool(whole)
+
+
+def cannot_become_partial(what: str, spec: Any) -> ShardingTypeError:
+    """The error for partial values that are not summed: XLA aborts the process on them."""
+    return ShardingTypeError(
+        f"{what} cannot become partial values with {spec}: only values of which the sum is the "
+        "whole can be made of it. Make the array with make_array_from_single_device_arrays, or "
+        "return it from a shard_map with these out_specs"
+    )
 
 
 def cast_explicit(x: Any, placement: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, Final
 
 from primax_core import Ref
 from primax_core.errors import ConcretizationTypeError
 from primax_core.extend import Tracer, dtypes, is_operand, typeof
+from primax_core.extend.traces import is_valid_type
 
 
 def check_arrays(name: str, *args: Any) -> None:
@@ -26,6 +27,8 @@ def check_arrays(name: str, *args: Any) -> None:
         if not is_operand(x):
             if hasattr(x, "aval"):
                 typeof(x)  # raises for tracers of other libraries, with their name
+            if is_valid_type(x):  # its class is registered
+                continue
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}."
             )
@@ -74,6 +77,23 @@ def untraced(size: Any) -> Any:
         message = f"Shapes must be 1D sequences of concrete values of integer type, got {size}"
         raise not_integers(message, size)
     return size
+
+
+_NO_SHAPES: Final = (str, bytes, bytearray, Set, Mapping)
+"""Classes of which the elements are not sizes in an order."""
+
+
+def shape_argument(shape: Any) -> tuple[Any, ...]:
+    """A tuple of sizes from a shape argument; the sizes themselves are checked by the caller."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(shape)
+    if hasattr(shape, "__index__") and not getattr(shape, "ndim", 0):
+        return (shape,)
+    if hasattr(shape, "__iter__") and not isinstance(shape, _NO_SHAPES):
+        return tuple(shape)
+    raise TypeError(
+        f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
+    )
 
 
 def one_axis(axis: Any, ndim: int) -> int:

@@ -22,6 +22,7 @@ from primax_core.extend import (
 )
 from primax_core.extend.dimensions import Dimension
 from primax_core.extend.elementwise import argument_type
+from primax_core.extend.traces import is_valid_type
 from primax_core.typing import DTypeLike, PlacementLike, ShardingLike
 
 from ._checks import check_arrays, converted, converts_itself, dtype_argument
@@ -41,7 +42,8 @@ def asarray(
 
     Args:
       a: an array, a number, or nested sequences of them.
-      dtype: the dtype of the result; without it numbers become weakly typed arrays.
+      dtype: the dtype of the result; without it numbers become weakly typed arrays. Numbers in
+        texts (``"1.5"``) and in NumPy arrays of objects can be converted only to a named dtype.
       order: ``"C"``, ``"A"`` or ``"K"``, which are equivalent: arrays are row-major.
       copy: ``True`` always creates a new array; otherwise an array is copied only if necessary.
       device, out_sharding: placement of the result.
@@ -92,6 +94,8 @@ def _as_array(a: Any, dtype: Any) -> Array:
         return _scalar(a, dtype)
     if isinstance(a, _SEQUENCES):
         return _from_sequence(a, dtype)
+    if isinstance(a, (str, bytes)) and dtype is not None:
+        return _from_host(np.asarray(a), dtype)
     if isinstance(a, Dimension):
         value: Array = a.as_value()
         return value
@@ -99,6 +103,8 @@ def _as_array(a: Any, dtype: Any) -> Array:
         typeof(a)  # raises for tracers of other libraries
     if hasattr(a, "__array__") or _has_buffer(a):
         return _from_host(np.asarray(a), dtype)
+    if is_valid_type(a) and isinstance(typeof(a), ShapedArray):  # its class is registered
+        return as_operand(a)
     raise TypeError(f"Value {a!r} with type {type(a)} is not a valid Primax array type.")
 
 
@@ -133,12 +139,28 @@ def _scalar(a: Any, dtype: Any) -> Array:
 
 def _from_host(value: Any, dtype: Any = None) -> Array:
     """The array of a NumPy value in a dtype; inside a trace, a constant of the jaxpr."""
+    if dtype is not None and value.dtype.kind in "OSU":
+        value = _parsed(value, dtype)
     value = _checked(value)
     if dtype is not None and value.dtype != dtype:
         with np.errstate(all="ignore"):
             value = value.astype(dtype)
     out: Array = as_operand(value)
     return out
+
+
+def _parsed(value: Any, dtype: Any) -> Any:
+    """Texts or objects as the numbers that NumPy reads from them."""
+    known_to_numpy = dtype.kind != "V" and dtype.isbuiltin == 1
+    with np.errstate(all="ignore"):
+        out = np.array(value.tolist(), dtype if known_to_numpy else np.float64)
+    if out.shape != value.shape and out.size:
+        raise ValueError(
+            f"an array of objects of shape {value.shape} cannot be converted to {dtype}: its "
+            f"elements are sequences, and make an array of shape {out.shape}. Convert it with "
+            "asarray(a.tolist(), dtype)"
+        )
+    return out.reshape(value.shape)
 
 
 def _number(value: Any, aval: ShapedArray) -> Array:

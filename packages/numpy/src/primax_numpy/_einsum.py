@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +46,8 @@ def einsum(
     Args:
       subscripts: a letter or digit for each axis of each operand, ``...`` for broadcast axes, and
         after ``->`` those of the result; without ``->``, the letters that occur once, sorted.
-        Operands alternating with lists of axis numbers are also accepted:
-        ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+        Operands alternating with lists of labels are also accepted. Labels are numbers, strings
+        or other values that can be hashed and sorted: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
       optimize: the strategy for the contraction order of three or more operands: a name of
         opt_einsum (``"auto"``, ``"optimal"``, ``"greedy"``), ``False`` for left to right, or a
         path.
@@ -139,23 +140,28 @@ def _parsed_operands(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tup
     alternating = [subscripts, *operands]
     result = alternating.pop() if len(alternating) % 2 else None
     arrays, lists = alternating[::2], alternating[1::2]
-    if all(isinstance(axes, str) for axes in lists):
-        # A string of labels, such as "01", is the list of its characters.
-        names = sorted(set("".join(lists)) | set(result or ""))
-        lists = [[names.index(c) for c in axes] for axes in lists]
-        result = None if result is None else [names.index(c) for c in result]
-    text = ",".join(_letters_of(axes) for axes in lists)
-    return text if result is None else f"{text}->{_letters_of(result)}", tuple(arrays)
+    letters = _letters_of_labels(lists if result is None else [*lists, result])
+    text = ",".join("".join(letters[a] for a in axes) for axes in lists)
+    if result is not None:
+        text += "->" + "".join(letters[a] for a in result)
+    return text, tuple(arrays)
 
 
-def _letters_of(axes: Any) -> str:
+def _letter(position: int) -> str:
+    """The letter of a label: one of the 52, or of a block of Unicode that has only letters."""
+    return _LETTERS[position] if position < len(_LETTERS) else chr(0x4E00 + position)
+
+
+def _letters_of_labels(lists: Sequence[Any]) -> dict[Any, str]:
+    """A letter for each label of lists of axes. The order of the letters is that of the labels."""
     try:
-        return "".join("..." if a is Ellipsis else _LETTERS[a] for a in axes)
-    except (TypeError, IndexError):
+        labels = sorted({a for axes in lists for a in axes if a is not Ellipsis})
+    except TypeError as e:
         raise TypeError(
-            f"einsum: operands must alternate with lists of axis numbers below {len(_LETTERS)}, "
-            f"got {axes!r} as such a list"
+            "einsum: operands must alternate with lists of labels that are hashable and "
+            f"comparable, such as numbers of axes, got {lists}: {e}"
         ) from None
+    return {Ellipsis: "...", **{label: _letter(k) for k, label in enumerate(labels)}}
 
 
 @lru_cache(maxsize=4096)
@@ -224,7 +230,6 @@ def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], 
                 f"einsum: character {c!r} in {text!r} is neither a letter, a digit nor one of "
                 "'...', ',' and '->'"
             )
-    spare = [c for c in _LETTERS if c not in text]
     ranks = [len(s) - len(t.replace("...", "")) for t, s in zip(terms, shapes)]
     for t, s, extra in zip(terms, shapes, ranks):
         if extra < 0 or (extra and "..." not in t):
@@ -232,7 +237,8 @@ def _explicit(text: str, shapes: Sequence[tuple[int, ...]]) -> tuple[list[str], 
                 f"einsum: subscripts {t!r} of {text!r} do not fit an operand of shape {s}"
             )
     most = max([r for t, r in zip(terms, ranks) if "..." in t], default=0)
-    dots = "".join(spare[:most])
+    spare = (c for c in map(_letter, count()) if c not in text)
+    dots = "".join(islice(spare, most))
     inputs = [t.replace("...", dots[most - r :] if r else "") for t, r in zip(terms, ranks)]
     if arrow:
         output = right.replace("...", dots)

@@ -10,7 +10,7 @@ from primax_core.extend import Array, FastPath, any_number, library_function, pr
 from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.typing import ArrayLike
 
-from ._checks import check_arrays
+from ._checks import check_arrays, shape_argument
 from ._creation import asarray
 from ._functions import elementwise
 from ._logic import truth
@@ -241,4 +241,4 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     >>> broadcast_shapes((4, 1, 2), 2)
     (4, 1, 2)
     """
-    return lax.broadcast_shapes(*[s if isinstance(s, (tuple, list)) else (s,) for s in shapes])
+    return lax.broadcast_shapes(*map(shape_argument, shapes))

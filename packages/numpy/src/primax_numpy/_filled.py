@@ -13,24 +13,11 @@ from primax_core.extend.elementwise import argument_type as typeof
 from primax_core.extend.runtime import with_out_sharding
 from primax_core.typing import ArrayLike, DTypeLike, PlacementLike, ShapeLike, ShardingLike
 
-from ._checks import check_arrays, converted, dtype_argument, not_integers
+from ._checks import check_arrays, converted, dtype_argument, not_integers, shape_argument
 from ._creation import asarray, placed
 from ._functions import compiled
 
 _FLOAT: Final = dtypes.default_float
-
-
-def shape_argument(shape: Any) -> tuple[Any, ...]:
-    """A tuple of sizes from a shape argument; the sizes themselves are checked by the caller."""
-    if isinstance(shape, (tuple, list)):
-        return tuple(shape)
-    if hasattr(shape, "__index__") and not getattr(shape, "ndim", 0):
-        return (shape,)
-    if hasattr(shape, "__iter__") and not isinstance(shape, str):
-        return tuple(shape)
-    raise TypeError(
-        f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}."
-    )
 
 
 def zeros(

@@ -40,7 +40,9 @@ def _reshape(
     self: Array, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
     """The same elements in another shape, specified as a tuple or as separate sizes."""
-    simple = len(args) == 1 and (type(args[0]) is tuple or not hasattr(args[0], "__index__"))
+    simple = len(args) == 1 and (
+        type(args[0]) is tuple or not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)
+    )
     shape = args[0] if simple else args
     return _shapes.reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
 

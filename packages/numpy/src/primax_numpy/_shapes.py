@@ -24,6 +24,7 @@ from ._checks import (
     converts_itself,
     one_axis,
     several_axes,
+    shape_argument,
     untraced,
 )
 from ._creation import asarray
@@ -250,7 +251,7 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     Array([[1, 2, 1]], dtype=int32)
     """
     check_arrays("resize", a)
-    sizes = (new_shape,) if hasattr(new_shape, "__index__") else tuple(new_shape)
+    sizes = shape_argument(new_shape)
     target = tuple([operator.index(d) for d in sizes])
     if min(target, default=0) < 0:
         raise ValueError(f"resize: all elements of `new_shape` must be non-negative, got {target}")
@@ -564,7 +565,7 @@ def broadcast_to(
         return with_out_sharding(broadcast_to, out_sharding, array, shape)
     check_arrays("broadcast_to", array)
     x = asarray(array)
-    target = tuple([untraced(d) for d in ((shape,) if hasattr(shape, "__index__") else shape)])
+    target = tuple([untraced(d) for d in shape_argument(shape)])
     try:
         fits = broadcast_shapes(x.shape, target) == target
     except ValueError:

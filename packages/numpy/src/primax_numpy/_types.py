@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from primax_core import ShapeDtypeStruct
 from primax_core.extend import Array, dtypes
 from primax_core.typing import DTypeLike
 
@@ -274,4 +275,4 @@ def result_type(*args: Any) -> np.dtype[Any]:
     >>> result_type(np.int8(1), 2), result_type("bfloat16", 2.0)
     (dtype('int8'), dtype(bfloat16))
     """
-    return dtypes.result_type(*args)
+    return dtypes.result_type(*[x.aval if type(x) is ShapeDtypeStruct else x for x in args])

@@ -14,7 +14,7 @@ from primax_core.extend import Array
 from primax_core.extend.dimensions import broadcast_shapes
 from primax_core.typing import ArrayLike, DTypeLike, ShapeLike
 
-from ._checks import check_arrays, dtype_argument, is_operand, one_axis
+from ._checks import check_arrays, dtype_argument, is_operand, one_axis, shape_argument
 from ._creation import asarray
 from ._functions import compiled
 
@@ -267,7 +267,7 @@ def fromfunction(
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
     [[0, 1, 2], [10, 11, 12]]
     """
-    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    sizes = shape_argument(shape)
     index_dtype = dtype_argument(dtype, "fromfunction")
     rank = len(sizes)
 

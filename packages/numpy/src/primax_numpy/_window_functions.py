@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +21,9 @@ def _length(name: str, M: Any) -> int:
     if isinstance(M, Tracer):
         raise TypeError(f"{name}: the length must be concrete: make it a static argument")
     try:
-        n = operator.index(M)
-    except TypeError:
-        raise TypeError(f"{name}: the length must be an integer, got {M!r}") from None
+        n = int(M)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name}: the length must be a finite real number, got {M!r}") from None
     if n < 0:
         raise ValueError(f"{name}: the length must be nonnegative, got {n}")
     return n
@@ -37,17 +36,17 @@ def _window(name: str, M: Any, shape: Callable[[np.ndarray], Any]) -> Array:
     return asarray(values.astype(dtypes.default_float()))
 
 
-def bartlett(M: int) -> Array:
+def bartlett(M: float) -> Array:
     """Triangular window of ``M`` samples, zero at both ends.
 
     Args:
-      M: the number of samples, a concrete integer.
+      M: the number of samples, a concrete real scalar; a fraction is discarded.
 
     Returns:
       A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
 
     Raises:
-      TypeError: if ``M`` is not a concrete integer.
+      TypeError: if ``M`` is not a concrete real scalar.
 
     >>> bartlett(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
@@ -55,17 +54,17 @@ def bartlett(M: int) -> Array:
     return _window("bartlett", M, lambda t: 1 - np.abs(2 * t - 1))
 
 
-def hanning(M: int) -> Array:
+def hanning(M: float) -> Array:
     """Hann window of ``M`` samples, zero at both ends: ``(1 - cos 2 pi t) / 2``.
 
     Args:
-      M: the number of samples, a concrete integer.
+      M: the number of samples, a concrete real scalar; a fraction is discarded.
 
     Returns:
       A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
 
     Raises:
-      TypeError: if ``M`` is not a concrete integer.
+      TypeError: if ``M`` is not a concrete real scalar.
 
     The sample ``i`` has ``t = i / (M - 1)``.
 
@@ -75,17 +74,17 @@ def hanning(M: int) -> Array:
     return _window("hanning", M, lambda t: 0.5 - 0.5 * np.cos(2 * np.pi * t))
 
 
-def hamming(M: int) -> Array:
+def hamming(M: float) -> Array:
     """Hamming window of ``M`` samples: ``0.54 - 0.46 cos 2 pi t``.
 
     Args:
-      M: the number of samples, a concrete integer.
+      M: the number of samples, a concrete real scalar; a fraction is discarded.
 
     Returns:
       A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
 
     Raises:
-      TypeError: if ``M`` is not a concrete integer.
+      TypeError: if ``M`` is not a concrete real scalar.
 
     The sample ``i`` has ``t = i / (M - 1)``.
 
@@ -95,17 +94,17 @@ def hamming(M: int) -> Array:
     return _window("hamming", M, lambda t: 0.54 - 0.46 * np.cos(2 * np.pi * t))
 
 
-def blackman(M: int) -> Array:
+def blackman(M: float) -> Array:
     """Blackman window of ``M`` samples: ``0.42 - 0.5 cos 2 pi t + 0.08 cos 4 pi t``.
 
     Args:
-      M: the number of samples, a concrete integer.
+      M: the number of samples, a concrete real scalar; a fraction is discarded.
 
     Returns:
       A vector of ``M`` numbers of the default float dtype, symmetric about its centre.
 
     Raises:
-      TypeError: if ``M`` is not a concrete integer.
+      TypeError: if ``M`` is not a concrete real scalar.
 
     The sample ``i`` has ``t = i / (M - 1)``.
 
@@ -129,11 +128,11 @@ def _kaiser(beta, *, M, dtype):
     return lax.mul(ratio, lax.exp(lax.mul(spread, (root - 1).astype(dtype))))
 
 
-def kaiser(M: int, beta: ArrayLike) -> Array:
+def kaiser(M: float, beta: ArrayLike) -> Array:
     """Kaiser window of ``M`` samples: ``I0(beta sqrt(1 - t^2)) / I0(beta)`` for t from -1 to 1.
 
     Args:
-      M: the number of samples, a concrete integer.
+      M: the number of samples, a concrete real scalar; a fraction is discarded.
       beta: the shape parameter, a scalar; larger values give narrower windows. It may be traced.
 
     Returns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from primax_core.extend import as_operand, register_method
+from primax_core.extend import Array, Tracer, register_method
 
 from ._wheels import wheel
 
@@ -19,6 +19,13 @@ _OF_ARRAYS: Final = (
     "addressable_data", "addressable_shards", "committed", "copy_to_host_async", "device",
     "global_shards", "is_fully_addressable", "is_fully_replicated", "item", "sharding",
 )  # fmt: skip
+
+
+# The class of the arrays that have values. Creating one would start a client, after which the
+# number of devices can no longer be set.
+CLASS_OF_ARRAYS: Final[type[Array]] = next(
+    c for c in Array.__subclasses__() if not issubclass(c, Tracer)
+)
 
 
 class _Loading:
@@ -51,7 +58,7 @@ class _OfArrays:
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         if obj is None:
-            return getattr(type(as_operand(False)), self.name)
+            return getattr(CLASS_OF_ARRAYS, self.name)
         raise AttributeError(
             f"{type(obj).__name__!r} object has no attribute {self.name!r}", name=self.name, obj=obj
         )

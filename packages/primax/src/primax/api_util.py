@@ -21,6 +21,7 @@ from primax_core.tree_util import (
 from primax_core.typing import PyTree
 
 from ._adapters.jaxprs import parse_location
+from ._adapters.sequences import safe_map as safe_map
 from ._adapters.wrapped import Store, WrappedFun, transformation2, transformation_with_aux2
 
 

@@ -35,7 +35,7 @@ from .formats import (
     sharding_of,
     shardings_in,
 )
-from .shape_struct import type_like
+from .shape_struct import ShapeDtypeStruct, type_like
 from .stages import Lowered, Traced
 
 _flatten, _unflatten = flatten_operands, pytree.tree_unflatten
@@ -161,6 +161,10 @@ class JitFunction(Generic[_P, _R]):
                 self._store_fast(entry, args, kwargs, specs)
                 outs = entry.exe(leaves)
                 return outs[0] if entry.single else entry.out_tree.unflatten(outs)
+        if ShapeDtypeStruct in map(type, leaves):
+            from .described_operands import with_values  # loaded on first use
+
+            leaves = with_values(self._jit_cache, fun, static_key, leaves, in_tree)
         return self._jit_cache.call_flat(fun, static_key, leaves, in_tree)
 
     def _call_constrained(self, fun, static_key, leaves: list, in_tree) -> Any:

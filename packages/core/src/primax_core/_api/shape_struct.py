@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import as_size
@@ -21,7 +19,8 @@ class ShapeDtypeStruct:
 
     Args:
       shape: a sequence of sizes, numbers or symbolic dimensions.
-      dtype: a dtype, its name or a scalar class.
+      dtype: a dtype, its name or a scalar class. One of 64 bits is described as it is; a function
+        that is traced with it gets a tracer of 32 bits unless ``enable_x64`` is on.
       sharding: the sharding, or a format with a layout.
       weak_type: True for a dtype that adapts to other operands.
       manual_axis_type: how the values vary over manual mesh axes.
@@ -64,13 +63,10 @@ class ShapeDtypeStruct:
             raise TypeError(
                 f"ShapeDtypeStruct: shape must be a sequence of integers, got {shape!r}"
             ) from None
-        try:
-            self.dtype: Any = dtypes.canonicalize_user_dtype(dtype, "ShapeDtypeStruct")
-        except TypeError:
-            # Strings and objects are described, for instance by checkpoints, but not traced.
-            if not isinstance(dtype, (np.dtype, type)) or np.dtype(dtype).kind not in "SUO":
-                raise
-            self.dtype = np.dtype(dtype)
+        # Checkpoints describe arrays of NumPy: of 64 bits, of strings and objects.
+        self.dtype: Any = dtypes.as_dtype(dtype)
+        if isinstance(dtype, str) or self.dtype.kind not in "SUO":
+            dtypes.check_valid_dtype(self.dtype)
         # A Format is a sharding with a layout.
         self._layout: Any = sharding.layout if isinstance(sharding, Format) else None
         sharding = sharding.sharding if isinstance(sharding, Format) else sharding
@@ -82,9 +78,9 @@ class ShapeDtypeStruct:
     @property
     def aval(self) -> Any:
         """The aval: of an array, or of a reference to one."""
-        dtypes.canonicalize_user_dtype(self.dtype, "ShapeDtypeStruct")
+        dtype = dtypes.canonicalize_user_dtype(self.dtype, "ShapeDtypeStruct")
         placing = self.sharding if isinstance(self.sharding, Sharding) else None
-        aval = ShapedArray(self.shape, self.dtype, self.weak_type, placing)
+        aval = ShapedArray(self.shape, dtype, self.weak_type, placing)
         if self.is_ref:
             from .references import AbstractRef  # loads the references
 

@@ -13,7 +13,7 @@ from .._ir import dtypes
 from .._ir.avals import ShapedArray
 from .._ir.symbolic_dims import UnknownDimensionError, is_static
 from .._trace.array import Array
-from .._trace.core import ODD_CHARS
+from .._trace.core import ODD_CHARS, converted
 from .._trace.donation import notify_donation
 from . import devices as _devices, guards, interchange
 from .array_text import NUMPY_AXES, deleted_text, format_of, repr_of, unshaped
@@ -590,7 +590,7 @@ def put(
     committed = sharding is not None
     if sharding is None:
         sharding = default_sharding()
-    value = np.asarray(x)
+    value = np.asarray(converted(x))
     if aval is None:
         dtype = value.dtype
         dtype = dtypes.canonicalize_dtype(dtype if dtype.isnative else dtype.newbyteorder("="))

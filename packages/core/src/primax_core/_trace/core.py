@@ -161,6 +161,7 @@ class DischargeFirst(Exception):
 # Avals of values
 
 _type_of: dict[type, Callable[[Any], ShapedArray]] = {}
+_conversions: dict[type, Callable[[Any], Any]] = {}
 
 
 def typeof(x: Any) -> ShapedArray:
@@ -268,15 +269,10 @@ def _unusual_aval(x: Any, aval: Any) -> Any:
 
 
 def _type_of_other(x: Any) -> ShapedArray:
-    handler = _type_of.get(type(x))
-    if handler is None:
-        for base in type(x).__mro__[1:]:
-            handler = _type_of.get(base)
-            if handler is not None:
-                break
-        else:
-            raise foreign.invalid(x)
-    return handler(x)
+    for cls in type(x).__mro__:
+        if cls in _type_of:
+            return _type_of[cls](x)
+    raise foreign.invalid(x)
 
 
 def is_valid_type(x: Any) -> bool:
@@ -301,13 +297,18 @@ def is_valid_type(x: Any) -> bool:
     return True
 
 
-def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> None:
+def register_value_type(
+    cls: type,
+    aval_of: Callable[[Any], ShapedArray],
+    convert: Callable[[Any], Any] | None = None,
+) -> None:
     """Accept values of a Python class as operands of primitives.
 
     Args:
       cls: the class, without its subclasses.
-      aval_of: returns the type of a value. Values are converted by ``numpy.asarray``, unless an
-        interpreter knows them.
+      aval_of: returns the type of a value.
+      convert: returns the elements of a value, as an array or a NumPy array, unless an interpreter
+        knows the class. By default the value is converted by its method ``__array__``.
 
     Returns:
       ``None``.
@@ -324,6 +325,13 @@ def register_value_type(cls: type, aval_of: Callable[[Any], ShapedArray]) -> Non
     ShapedArray(float32[])
     """
     _type_of[cls] = aval_of
+    if convert:
+        _conversions[cls] = convert
+
+
+def converted(x: Any) -> Any:
+    """The array of a value whose class has a conversion; other values are unchanged."""
+    return _conversions[type(x)](x) if type(x) in _conversions else x
 
 
 # NumPy's type characters of dtypes that arrays cannot have: objects, strings, times, structures,

@@ -34,6 +34,7 @@ from .core import (
     check_leaks,
     check_live,
     close_over as close_over,
+    converted,
     has_tracers as has_tracers,
     set_trace,
     typeof,
@@ -178,7 +179,7 @@ class JaxprWriter(Trace):
         self.live = False
         constvars = list(self.const_vars.values())
         jaxpr = Jaxpr(
-            constvars, self.consts, self.invars, outvars, self.eqns,
+            constvars, [*map(converted, self.consts)], self.invars, outvars, self.eqns,
             joined_effects(self.eqns, [*self.invars, *constvars]), self.debug_info,
         )  # fmt: skip
         if state.enable_checks:

@@ -238,7 +238,8 @@ def _zeta(precise: bool, s: Real, q: Real) -> Real:
         value = _zeta_round(precise, index, s, q, Real(state[1]))
         return add(i, scalar_like(i, 1)), value.x
 
-    start = (full_of(ShapedArray((), dtypes.i32), 0), full_like(q.x, 0))
+    # The first round ignores the total before it. As ``q`` it is divided among devices like that.
+    start = (full_of(ShapedArray((), dtypes.i32), 0), q.x)
     return Real(while_loop(more, turn, start)[1])
 
 

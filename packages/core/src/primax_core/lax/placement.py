@@ -141,19 +141,22 @@ def moved(x: ArrayLike, device: Place, semantics: ArrayCopySemantics) -> Any:
         if device.layout is None or layout is Layout.AUTO:
             return x
         return relaid(x, layout)
-    if isinstance(device, Sharding) and device._summed:
-        x = moved(x, device._summed, ArrayCopySemantics.REUSE_INPUT)
-        return device._reshard(x)
+    own = None
     if isinstance(x, ArrayImpl):
         x._check_alive()
         if device is None:
             return _anew(x, semantics)
-        target = _sharding_for(device, x.sharding)
-        if x.sharding._summed:
-            x = x.sharding._summed._reshard(x)
-        if target is x.sharding and semantics is not ArrayCopySemantics.REUSE_INPUT:
+        own = x.sharding
+    target = None if device is None else _sharding_for(device, own or default_sharding())
+    if target is not own:
+        if own and own._summed:
+            x = own._summed._reshard(x)
+        if target and target._summed:
+            return target._reshard(moved(x, target._summed, ArrayCopySemantics.REUSE_INPUT))
+    if isinstance(x, ArrayImpl):
+        if target is x.sharding:
             x = _anew(x, semantics)
-        if target.num_devices > 1 and target is not x.sharding:
+        elif target.num_devices > 1:
             from .._runtime.resharding import can_reshard, resharded  # loaded on first use
 
             if can_reshard(x.sharding, target):
@@ -164,7 +167,6 @@ def moved(x: ArrayLike, device: Place, semantics: ArrayCopySemantics) -> Any:
         return x
     if not hasattr(x, "dtype"):
         check_range(x, aval)
-    target = None if device is None else _sharding_for(device, default_sharding())
     return put(x, target, aval, explicit=True)
 
 

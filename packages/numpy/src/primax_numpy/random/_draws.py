@@ -72,6 +72,12 @@ def check_parameters(name: str, *values: Any) -> None:
             raise TypeError(f"{name}: parameters must be arrays or numbers, got {type(x)}")
 
 
+def narrowed(x: Any) -> Any:
+    """A parameter, in 32 bits if 64-bit dtypes were disabled after the array was created."""
+    dtype = dtypes.canonicalize_dtype(typeof(x).dtype)
+    return x if dtype == typeof(x).dtype else lax.convert_element_type(x, dtype)
+
+
 def check_narrow(name: str, dtype: Any, *values: Any) -> None:
     """Check that no parameter has a wider dtype than the result.
 

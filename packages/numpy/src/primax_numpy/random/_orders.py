@@ -151,6 +151,7 @@ def _choice(
 def _positions(key: Any, p: Any, n: int, shape: Any, mode: str, replace: bool) -> Any:
     """Indices of the chosen elements."""
     count = math.prod(shape)
+    p = None if p is None else draws.narrowed(p)
     if p is None and replace:
         return integers(key, 0, n, shape=shape, dtype=dtypes.default_int())
     if p is None:
@@ -347,6 +348,7 @@ def categorical(
         raise ValueError(
             f"categorical: logits must be floats (logarithms of probabilities), got {aval.dtype}"
         )
+    logits = draws.narrowed(logits)
     if not -aval.ndim <= operator.index(axis) < aval.ndim:
         raise IndexError(
             f"categorical: axis {axis} is out of bounds for logits of shape {aval.shape}"

@@ -313,7 +313,7 @@ def wald(
 
 @compiled("shape", "dtype")
 def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    working = typeof(p).dtype
+    working = dtypes.canonicalize_dtype(typeof(p).dtype)
     if not dtypes.issubdtype(working, np.floating):
         working = dtypes.result_type(working, np.float32)
     p = draws.parameter(p, working, shape)

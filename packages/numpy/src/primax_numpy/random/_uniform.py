@@ -220,6 +220,7 @@ def randint(
 
 @compiled("shape", "mode")
 def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
+    p = draws.narrowed(p)
     dtype = typeof(p).dtype
     p = repeated(p, shape)
     if mode == "low":

@@ -61,14 +61,22 @@ def _add(cls: type, **members: Any) -> None:
             setattr(cls, name, member)
 
 
-_add(Primitive, get_bind_params=get_bind_params, bind_with_trace=bind_with_trace)
-_add(AbstractRef, to_tangent_aval=_to_tangent_aval, to_ct_aval=_to_tangent_aval)
 _add(
-    ShapedArray,
-    to_tangent_aval=_to_tangent_aval,
-    to_ct_aval=_to_tangent_aval,
-    update_weak_type=_update_weak_type,
+    Primitive,
+    get_bind_params=get_bind_params,
+    bind_with_trace=bind_with_trace,
+    call_primitive=False,
+    ref_primitive=False,
+    skip_canonicalization=False,
 )
+for _cls in (AbstractRef, ShapedArray):
+    _add(
+        _cls,
+        to_tangent_aval=_to_tangent_aval,
+        to_ct_aval=_to_tangent_aval,
+        at_least_vspace=_to_tangent_aval,
+    )
+_add(ShapedArray, update_weak_type=_update_weak_type)
 
 
 def _accept_subfuns(prim: Primitive) -> None:

@@ -16,10 +16,15 @@ _NOW: Final = {
         "primax.extend.core",
     ),
     "get_aval": "primax",
+    "pytype_aval_mappings": "primax._adapters.values",
 }
 """Current module of each former name of ``jax.core``."""
 
-_UNDER: Final = {"get_aval": "typeof"}
+_UNDER: Final = {"get_aval": "typeof", "pytype_aval_mappings": "aval_mappings"}
+_ADVICE: Final = {
+    "pytype_aval_mappings": "is deprecated: a method __jax_array__, or "
+    "primax_core.extend.register_value_type, makes values operands"
+}
 
 
 def answer(module: str, name: str) -> Any:
@@ -32,8 +37,9 @@ def answer(module: str, name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     current = _UNDER.get(name, name)
+    advice = _ADVICE.get(name, f"is now {home}.{current}")
     warnings.warn(
-        f"{module}.{name} is now {home}.{current}; it will be removed in primax {_REMOVED_IN}.",
+        f"{module}.{name} {advice}; it will be removed in primax {_REMOVED_IN}.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from .. import _modules
 from .._aliases import AliasFinder, Loader, MetaPathFinder
-from . import _absent, _missing, _src
+from . import _absent, _host_results, _missing, _src
 from ._environment import read_options
 from ._top import OWN_MODULES, Jax
 
@@ -62,8 +62,11 @@ class JaxFinder(AliasFinder):
 
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
-        _missing.observe(module.__spec__.name, module)
+        name = module.__spec__.name
+        _missing.observe(name, module)
         super().exec_module(module)
+        if name == f"{NAME}.numpy":
+            _host_results.replace(module)
 
     @staticmethod
     def find_distributions(
@@ -116,5 +119,6 @@ def uninstall() -> None:
     """Remove the finder and the modules of ``jax``."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, JaxFinder)]
     _absent.remove()
+    _host_results.restore()
     for name in [n for n in sys.modules if n == NAME or n.startswith(NAME + ".")]:
         del sys.modules[name]

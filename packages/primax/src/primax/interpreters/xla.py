@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from .._adapters.primitives import apply_primitive as apply_primitive
-from .._adapters.values import CanonicalizeHandlers
+from .._adapters.values import canonicalize_handlers
 
 if TYPE_CHECKING:
     Backend = Any
 
-canonicalize_dtype_handlers: Final[dict[type, Callable[..., Any]]] = CanonicalizeHandlers()
-"""Conversion functions by operand class: the results are arrays of a canonical dtype."""
+canonicalize_dtype_handlers: Final[dict[type, Callable[[Any], Any]]] = canonicalize_handlers
+"""Conversion functions by operand class: the results are arrays of a canonical dtype.
+
+A new entry, of a function from a value to its array, lets values of a class be operands.
+"""
 
 
 def __getattr__(name: str) -> Any:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._ir.jaxpr import Jaxpr
-from ..._ir.placement import is_placed
 from ..._ir.symbolic_dims import max_dim
 from ..._lower.lazy import hlo, lowering, mlir, shaped
-from .while_loop import emit_while
+from .while_loop import emit_while, is_partial, parts
 
 _I32 = np.dtype(np.int32)
 
@@ -26,13 +25,13 @@ def emit_loop(
       ys: arrays to which the results of the steps are written.
     """
     for v in ctx.eqn.invars[len(ctx.eqn.invars) - len(xs) :]:
-        if _is_partial(v):
+        if is_partial(v):
             raise NotImplementedError(
                 f"scan slices an operand of type {v.aval}, which XLA cannot do in a loop: sum it "
                 "before, or pass unroll=True"
             )
     steps = length // unroll
-    ys = _parts(ys, ctx.eqn.outvars[len(init) :])
+    ys = parts(ys, ctx.eqn.outvars[len(init) :])
 
     def body(i, carry, ys):
         first = _times(i, unroll)
@@ -110,7 +109,7 @@ def _while(ctx, effects, steps: int, carry: list, ys: list, body: Callable):
         return [hlo.add(i, _i32(1)), *carry_out, *ys_out]
 
     results = emit_while(ctx, [_i32(0), *carry, *ys], test, step, effects)[1:]
-    results = _parts(results, ctx.eqn.outvars)
+    results = parts(results, ctx.eqn.outvars)
     return results[:n], results[n:]
 
 
@@ -122,25 +121,13 @@ def _step(ctx, jaxpr: Jaxpr, consts, carry, xs, ys, at):
     n = len(carry)
     rows = _shapes(jaxpr.invars[len(consts) + n :])
     slices = [_slice(x, row, at) for x, row in zip(xs, rows)]
+    consts = parts(consts, jaxpr.invars[: len(consts)])
     outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
     rows = _shapes(jaxpr.outvars[n:])
     whole = ctx.eqn.outvars[n:]
-    values = _parts([_row(v, row) for v, row in zip(outs[n:], rows)], whole)
+    values = parts([_row(v, row) for v, row in zip(outs[n:], rows)], whole)
     ys = [_store(y, v, row, at) for y, v, row in zip(ys, values, rows)]
-    return outs[:n], _parts(ys, whole)
-
-
-def _is_partial(v: Any) -> bool:
-    return is_placed(v.aval) and v.aval.placement.is_partial
-
-
-def _parts(values: Sequence[Any], variables: Sequence[Any]):
-    """Values, or rows of them, with the shardings that partial types require, also in loops."""
-    if not any(map(_is_partial, variables)):
-        return values
-    from ..._lower.axes import with_constraints
-
-    return with_constraints(variables, values)
+    return outs[:n], parts(ys, whole)
 
 
 def _shapes(variables: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -174,11 +161,11 @@ def emit_steps(
         slices = []
         for x, shape in zip(xs, x_shapes):
             slices.append(shaped.slice(x, (k, *[0] * len(shape)), (k + 1, *shape)))
-        slices = _parts(slices, ctx.eqn.invars[len(ctx.eqn.invars) - len(xs) :])
-        slices = _parts(list(map(shaped.reshape, slices, x_shapes)), jaxpr.invars[first:])
+        slices = parts(slices, ctx.eqn.invars[len(ctx.eqn.invars) - len(xs) :])
+        slices = parts(list(map(shaped.reshape, slices, x_shapes)), jaxpr.invars[first:])
         outs = lowering.lower_body(ctx, jaxpr, [*consts, *carry, *slices])
         carry = outs[:n]
-        for row, v in zip(rows, _parts(list(map(_row, outs[n:], y_shapes)), whole)):
+        for row, v in zip(rows, parts(list(map(_row, outs[n:], y_shapes)), whole)):
             row.append(v)
     ys = []
     for row in rows:

@@ -212,7 +212,8 @@ def _lower(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         return _any(pred, rank) if rank else pred
 
     def step(carry):
-        return lowering.lower_body(ctx, body_jaxpr, [*body_consts, *carry])
+        consts = parts(body_consts, body_jaxpr.invars[: len(body_consts)])
+        return lowering.lower_body(ctx, body_jaxpr, [*consts, *carry])
 
     if not are_ordered(cond_jaxpr.effects):
         return emit_while(ctx, init, test, step, ctx.eqn.effects)
@@ -222,6 +223,20 @@ def _lower(ctx, *values, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         lambda carry: [test(new := step(carry[1:])), *new], ctx.eqn.effects,
     )  # fmt: skip
     return outs[1:]
+
+
+def is_partial(v: Any) -> bool:
+    """True for a variable whose type is unreduced along mesh axes."""
+    return is_placed(v.aval) and v.aval.placement.is_partial
+
+
+def parts(values: Sequence[Any], variables: Sequence[Any]) -> Sequence[Any]:
+    """Values, or rows of them, with the shardings that partial types require, also in loops."""
+    if not any(map(is_partial, variables)):
+        return values
+    from ..._lower.axes import with_constraints
+
+    return with_constraints(variables, values)
 
 
 def emit_while(

@@ -2,9 +2,9 @@
 
 from typing import TypeAlias
 
+from primax._array_methods import CLASS_OF_ARRAYS as _CLASS_OF_ARRAYS
 from primax_core import Array as _Array
-from primax_core.extend import as_operand as _as_operand
 
-ArrayImpl: type[_Array] = type(_as_operand(False))
+ArrayImpl: type[_Array] = _CLASS_OF_ARRAYS
 Shape: TypeAlias = tuple[int, ...]
 Index: TypeAlias = tuple[slice, ...]

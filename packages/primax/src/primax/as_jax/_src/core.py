@@ -10,6 +10,7 @@ from primax._adapters.running import (
     trace_state_clean as trace_state_clean,
 )
 from primax._adapters.sequences import safe_map as safe_map, safe_zip as safe_zip, unzip2 as unzip2
+from primax._adapters.values import aval_mappings as _aval_mappings
 from primax.core import *
 from primax.core import AbstractValue as AbstractValue, Trace as Trace
 from primax.extend.core import *
@@ -19,6 +20,7 @@ from primax_core.extend import AbstractRef as AbstractRef
 from primax_core.extend.traces import current_trace as _current_trace
 
 get_aval = typeof
+pytype_aval_mappings = _aval_mappings
 
 
 class _TraceContext:

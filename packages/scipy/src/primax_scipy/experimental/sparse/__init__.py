@@ -83,3 +83,4 @@ from ._structure import bcoo_transpose_p as bcoo_transpose_p
 from . import _control as _control
 from . import _elementwise as _elementwise
 from . import _structure_rules as _structure_rules
+from . import linalg as linalg

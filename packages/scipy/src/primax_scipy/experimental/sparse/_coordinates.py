@@ -11,6 +11,7 @@ Functions of one batch element are mapped over the batch dimensions.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax, vmap
 from primax_core.extend import typeof
+from primax_core.extend.dimensions import decided, is_size, is_static, size_as
 from primax_numpy.declaring import compiled
 
 
@@ -38,10 +40,27 @@ def spread(data: Any, indices: Any, batch: tuple[int, ...]) -> tuple[Any, Any]:
     return data, indices
 
 
+def size_of(n: Any) -> Any:
+    """The size as a Python integer; a symbolic dimension is returned unchanged."""
+    return n if is_size(n) else operator.index(n)
+
+
+def exceeds(n: Any, bound: int, otherwise: bool) -> bool:
+    """Return True if a size exceeds a bound, ``otherwise`` if that depends on its value."""
+    return decided(lambda: n > bound, otherwise)
+
+
+def sizes_as(sizes: Sequence[Any], dtype: Any) -> Any:
+    """Sizes as one row of operands."""
+    if is_static(sizes):
+        return np.array([sizes], dtype)
+    return pnp.stack([size_as(n, dtype) for n in sizes])[None]
+
+
 def wide_enough(indices: Any, shape: Sequence[int]) -> Any:
     """The indices, converted to 32 bits if their dtype is too narrow for the shape."""
     dtype = typeof(indices).dtype
-    if dtype.itemsize < 4 and max(shape, default=0) > np.iinfo(dtype).max:
+    if dtype.itemsize < 4 and any(exceeds(n, np.iinfo(dtype).max, True) for n in shape):
         return lax.convert_element_type(indices, np.int32)
     return indices
 
@@ -66,7 +85,7 @@ def inside(indices: Any, shape: Sequence[int]) -> Any:
 
 def normal(indices: Any, shape: Sequence[int]) -> Any:
     """Nonnegative indices; those of padding equal the shape."""
-    limits = np.asarray([shape], typeof(indices).dtype)
+    limits = sizes_as(shape, typeof(indices).dtype)
     counted = pnp.where(indices < 0, indices + limits, indices)
     return pnp.where(inside(indices, shape)[:, None], counted, limits)
 
@@ -208,7 +227,7 @@ def _without_zeros(data: Any, indices: Any, shape: tuple[int, ...], remove_zeros
     if not remove_zeros or not shape:
         return indices
     occupied = pnp.any(data != 0, axis=tuple(range(1, typeof(data).ndim)))
-    return pnp.where(occupied[:, None], indices, np.asarray([shape], typeof(indices).dtype))
+    return pnp.where(occupied[:, None], indices, sizes_as(shape, typeof(indices).dtype))
 
 
 def _firsts(group: Any) -> Any:
@@ -235,7 +254,7 @@ def summed(
     indices = _without_zeros(data, indices, shape, remove_zeros)
     order, places, group = grouped(indices, shape)
     group = pnp.where(inside(places, shape), group, nse)
-    padding = pnp.broadcast_to(np.asarray(shape, typeof(places).dtype), (nse, len(shape)))
+    padding = pnp.broadcast_to(sizes_as(shape, typeof(places).dtype), (nse, len(shape)))
     onto = lax.full((nse, *typeof(data).shape[1:]), 0, typeof(data).dtype)
     return (
         scattered(data[order], group[:, None], onto),
@@ -255,7 +274,7 @@ def sum_duplicates(
 
 def fitted(data: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """The elements of one batch element, at most as many as the shape has."""
-    most = math.prod(shape)
-    return (
-        (data, indices) if typeof(indices).shape[0] <= most else summed(data, indices, shape, most)
-    )
+    most, nse = math.prod(shape), typeof(indices).shape[0]
+    if decided(lambda: nse <= most, otherwise=True):
+        return data, indices
+    return summed(data, indices, shape, most)

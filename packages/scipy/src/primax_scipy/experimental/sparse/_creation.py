@@ -156,9 +156,10 @@ def empty(
     CSR(float32[2, 3], nse=0)
     """
     cls = _format(sparse_format, n_batch, n_dense)
-    shape = tuple(map(operator.index, shape))
+    shape = tuple(map(kernels.size_of, shape))
     batch, sparse, dense = _layout(shape, n_batch, n_dense)
-    indices = np.broadcast_to(np.array(sparse, index_dtype), (*batch, nse, len(sparse)))
+    row = kernels.sizes_as(sparse, index_dtype)
+    indices = pnp.broadcast_to(row, (*batch, nse, len(sparse)))
     data = pnp.zeros((*batch, nse, *dense), dtype)
     known = {"indices_sorted": True, "unique_indices": True}
     return _in_format(BCOO((data, indices), shape=shape, **known), cls)

@@ -112,7 +112,7 @@ def _multiply_sparse(
 
     def one(data: Any, indices: Any, data2: Any, indices2: Any) -> Any:
         nse, nse2 = typeof(data).shape[0], typeof(data2).shape[0]
-        limits = np.asarray([sparse2], typeof(indices).dtype)
+        limits = kernels.sizes_as(sparse2, typeof(indices).dtype)
         within = inside(indices, sparse)[:, None]
         indices = pnp.where(within, pnp.where(varies, normal(indices, sparse), 0), limits)
         both = pnp.concatenate([indices, normal(indices2, sparse2)])
@@ -482,7 +482,7 @@ def _dot_at(a: Any, b: Any, indices: Any, *, dims: Dimensions, shape: tuple[int,
     def rows(x: Any, batch: Any, contracted: Any, columns: list[int]) -> Any:
         outer = [*batch, *free(x, (*contracted, *batch))]
         x = lax.transpose(x, [*outer, *contracted])
-        limits = np.asarray([typeof(x).shape[: len(outer)]], typeof(indices).dtype)
+        limits = kernels.sizes_as(typeof(x).shape[: len(outer)], typeof(indices).dtype)
         places = pnp.where(within[:, None], chosen(indices, columns), limits)
         gathered_rows = gathered(x, places)
         return gathered_rows.reshape(typeof(gathered_rows).shape[0], -1)

@@ -13,11 +13,23 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import typeof
+from primax_core.extend.dimensions import min_dim, slice_length
 from primax_core.typing import ArrayLike
 from primax_numpy.declaring import axes_of, compiled
 
 from ._bcoo import BCOO
-from ._coordinates import chosen, fitted, inside, mapped, masked, normal, wide_enough
+from ._coordinates import (
+    chosen,
+    exceeds,
+    fitted,
+    inside,
+    mapped,
+    masked,
+    normal,
+    size_of,
+    sizes_as,
+    wide_enough,
+)
 from ._primitives import SparseInfo, composed
 
 
@@ -41,7 +53,7 @@ def without_duplicates(x: BCOO) -> BCOO:
     if x.unique_indices:
         return x
     places = math.prod(x.shape[x.n_batch : x.n_batch + x.n_sparse])
-    return x.sum_duplicates(nse=min(x.nse, places), remove_zeros=False)
+    return x.sum_duplicates(nse=min_dim(x.nse, places), remove_zeros=False)
 
 
 def _check_permutation(permutation: tuple[int, ...], mat: BCOO) -> None:
@@ -116,7 +128,7 @@ def bcoo_broadcast_in_dim(
       ValueError: if shapes do not match.
     """
     require_bcoo("bcoo_broadcast_in_dim", mat)
-    shape = tuple(map(operator.index, shape))
+    shape = tuple(map(size_of, shape))
     to = tuple(map(operator.index, broadcast_dimensions))
     if len(to) != mat.ndim or list(to) != sorted(set(to)) or any(d >= len(shape) for d in to):
         raise ValueError(
@@ -182,7 +194,7 @@ def _broadcast(
                 )
             out_columns.append(column)
         within = pnp.repeat(within, repeats, total_repeat_length=nse * repeats)
-        limits = np.array([[shape[d] for d in sparse]], typeof(indices).dtype)
+        limits = sizes_as([shape[d] for d in sparse], typeof(indices).dtype)
         out = (
             pnp.where(within[:, None], pnp.stack(out_columns, 1), limits)
             if out_columns
@@ -261,7 +273,7 @@ def _concatenate(
             shift = np.zeros((*rows, ns), typeof(i).dtype)
             shift[..., dimension - nb] = start
             within = mapped(partial(inside, shape=s[nb : nb + ns]), nb)(places)
-            limits = np.reshape(np.asarray(sparse, typeof(i).dtype), (*rows, ns))
+            limits = sizes_as(sparse, typeof(i).dtype).reshape(*rows, ns)
             places = pnp.where(within[..., None], places + shift, limits)
         else:
             axis = dimension - ns + 1
@@ -279,9 +291,8 @@ def _padded(data: Any, indices: Any, nse: int, n_batch: int, sparse: tuple[int, 
     widths = [(0, 0)] * typeof(data).ndim
     widths[n_batch] = (0, more)
     batch = typeof(indices).shape[:n_batch]
-    padding = np.broadcast_to(
-        np.asarray(sparse, typeof(indices).dtype), (*batch, more, len(sparse))
-    )
+    limits = sizes_as(sparse, typeof(indices).dtype)
+    padding = pnp.broadcast_to(limits[0], (*batch, more, len(sparse)))
     return pnp.pad(data, widths), pnp.concatenate([indices, padding], axis=n_batch)
 
 
@@ -304,7 +315,7 @@ def bcoo_reshape(
     require_bcoo("bcoo_reshape", mat)
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
-    new = tuple(map(operator.index, new_sizes))
+    new = tuple(map(size_of, new_sizes))
     if new == mat.shape:
         return mat
     nb, ns = mat.n_batch, mat.n_sparse
@@ -381,7 +392,7 @@ def _factors(old: tuple[int, ...], new: tuple[int, ...]) -> _Groups:
                 a, i = a * old[i], i + 1
             if a == b:
                 break
-        if a > np.iinfo(np.int32).max:
+        if exceeds(a, np.iinfo(np.int32).max, otherwise=False):
             raise ValueError(
                 f"bcoo_reshape: indices of {a} elements, of sizes {old[start[0] : i]}, do not fit "
                 "32 bits"
@@ -419,7 +430,7 @@ def _reshape(
                 out_columns[axis], linear = linear % size, linear // size
         if not out_columns:  # without indices padding cannot be marked
             return masked(data, within), lax.full((nse, 0), 0, typeof(indices).dtype)
-        limits = np.asarray([sparse], typeof(indices).dtype)
+        limits = sizes_as(sparse, typeof(indices).dtype)
         return data, pnp.where(within[:, None], pnp.stack(out_columns, 1), limits)
 
     return mapped(one, len(batch))(data, indices)
@@ -460,7 +471,7 @@ def _without(data: Any, indices: Any, *, shape: tuple[int, ...], dropped: tuple[
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         within = inside(indices, sparse)
-        limits = np.asarray([sparse], typeof(indices).dtype)
+        limits = sizes_as(sparse, typeof(indices).dtype)
         places = pnp.where(within[:, None], indices, limits)
         return masked(data, within), chosen(places, remaining)
 
@@ -521,7 +532,7 @@ def bcoo_slice(
     require_bcoo("bcoo_slice", mat)
     start, limit = (
         tuple(map(operator.index, start_indices)),
-        tuple(map(operator.index, limit_indices)),
+        tuple(map(size_of, limit_indices)),
     )
     steps = (1,) * mat.ndim if strides is None else tuple(map(operator.index, strides))
     if not len(start) == len(limit) == len(steps) == mat.ndim:
@@ -563,14 +574,14 @@ def _slice(
     if not ns or (start[at], limit[at], steps[at]) == ((0,) * ns, shape[at], (1,) * ns):
         return data, indices
     dtype = typeof(indices).dtype
-    first, last, step = (np.asarray([part[at]], dtype) for part in (start, limit, steps))
-    new = tuple(int(n) for n in ((last - first + step - 1) // step)[0])
+    first, last, step = (sizes_as(part[at], dtype) for part in (start, limit, steps))
+    new = tuple(map(slice_length, start[at], limit[at], steps[at]))
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, shape[at])
         hit = (places >= first) & (places < last) & ((places - first) % step == 0)
         within = pnp.all(hit, axis=1)
-        places = pnp.where(within[:, None], (places - first) // step, np.asarray([new], dtype))
+        places = pnp.where(within[:, None], (places - first) // step, sizes_as(new, dtype))
         return fitted(masked(data, within), places, new)
 
     return mapped(one, nb)(data, indices)
@@ -585,7 +596,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     """
     require_bcoo("bcoo_dynamic_slice", mat)
     starts = [pnp.asarray(i) for i in start_indices]
-    sizes = tuple(map(operator.index, slice_sizes))
+    sizes = tuple(map(size_of, slice_sizes))
     if not len(starts) == len(sizes) == mat.ndim:
         raise ValueError(
             f"bcoo_dynamic_slice: {len(starts)} start indices and {len(sizes)} sizes for shape "
@@ -626,7 +637,7 @@ def _dynamic_slice(
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         places = normal(indices, shape[at]) - first
-        limits = np.asarray([sizes[at]], dtype)
+        limits = sizes_as(sizes[at], dtype)
         within = pnp.all((places >= 0) & (places < limits), axis=1)
         places = pnp.where(within[:, None], places, limits)
         return fitted(masked(data, within), places, sizes[at])
@@ -657,7 +668,7 @@ def _rev(data: Any, indices: Any, *, shape: tuple[int, ...], dimensions: tuple[i
 
     def one(indices: Any) -> Any:
         places = normal(indices, sparse)
-        last = np.asarray([sparse], typeof(indices).dtype) - 1
+        last = sizes_as(sparse, typeof(indices).dtype) - 1
         flip = reversed_ & inside(places, sparse)[:, None]
         return pnp.where(flip, last - places, places)
 

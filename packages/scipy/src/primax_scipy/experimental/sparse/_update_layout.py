@@ -13,10 +13,11 @@ import numpy as np
 import primax_numpy as pnp
 from primax_core import lax
 from primax_core.extend import is_internal_code, typeof
+from primax_core.extend.dimensions import is_static
 from primax_numpy.declaring import compiled
 
 from ._base import SparseEfficiencyError, SparseEfficiencyWarning
-from ._coordinates import fitted, inside, mapped, masked, normal
+from ._coordinates import fitted, inside, mapped, masked, normal, sizes_as
 
 
 class Stored(NamedTuple):
@@ -109,9 +110,12 @@ def _less_dense(data: Any, indices: Any, *, shape: tuple[int, ...], n_dense: int
     return mapped(one, n_batch)(data, indices)
 
 
-def _all_places(sizes: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _all_places(sizes: tuple[int, ...], dtype: Any) -> Any:
     """All indices of a small array, in row-major order."""
-    return np.indices(sizes).reshape(len(sizes), -1).T.astype(dtype)
+    if is_static(sizes):
+        return np.indices(sizes).reshape(len(sizes), math.prod(sizes)).T.astype(dtype)
+    each = [lax.broadcasted_iota(dtype, sizes, axis) for axis in range(len(sizes))]
+    return pnp.stack(each, -1).reshape(math.prod(sizes), len(sizes))
 
 
 @compiled("shape", "n_batch")
@@ -122,7 +126,7 @@ def _less_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
         *_, nse, n_sparse = typeof(indices).shape
         count = math.prod(sizes)
-        outer = np.repeat(_all_places(sizes, typeof(indices).dtype), nse, axis=0)
+        outer = pnp.repeat(_all_places(sizes, typeof(indices).dtype), nse, axis=0)
         places = pnp.concatenate([outer, indices.reshape(count * nse, n_sparse)], axis=1)
         data = data.reshape(count * nse, *typeof(data).shape[len(sizes) + 1 :])
         # Without sparse dimensions there is no padding; all elements are valid.
@@ -140,7 +144,7 @@ def _more_batched(data: Any, indices: Any, *, shape: tuple[int, ...], n_batch: i
         """The elements of one new batch element; the others become padding."""
         indices = normal(indices, sparse)
         here = pnp.all(indices[:, :moved] == place[None], axis=1) & inside(indices, sparse)
-        limits = np.asarray([sparse[moved:]], place.dtype)
+        limits = sizes_as(sparse[moved:], place.dtype)
         rest = pnp.where(here[:, None], indices[:, moved:], limits)
         return fitted(masked(data, here), rest, sparse[moved:])
 
